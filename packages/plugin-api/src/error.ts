@@ -1,7 +1,7 @@
 /** Who caused an error: the caller, this gateway, a plugin, or an endpoint. */
 export type ErrorSource = 'client' | 'gateway' | 'plugin' | 'endpoint';
 
-const brand: unique symbol = Symbol.for('signalbox.error') as never;
+const brand = Symbol.for('signalbox.error');
 
 export interface SignalboxErrorOptions {
   /** A stable code in lower_snake_case, listed in docs/reference/errors.md. */
@@ -25,7 +25,6 @@ export class SignalboxError extends Error {
   readonly retryable: boolean;
   readonly status: number | undefined;
   readonly details: { readonly [name: string]: unknown };
-  readonly [brand]: true = true;
 
   constructor(message: string, options: SignalboxErrorOptions) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -35,10 +34,11 @@ export class SignalboxError extends Error {
     this.retryable = options.retryable ?? false;
     this.status = options.status;
     this.details = options.details ?? {};
+    Object.defineProperty(this, brand, { value: true });
   }
 }
 
 /** Whether `value` is a SignalboxError, of this copy of the package or of another. */
 export function isSignalboxError(value: unknown): value is SignalboxError {
-  return typeof value === 'object' && value !== null && (value as { [brand]?: unknown })[brand] === true;
+  return typeof value === 'object' && value !== null && (value as { readonly [key: symbol]: unknown })[brand] === true;
 }
