@@ -1,1 +1,13 @@
-export {};
+export type {
+  Attempt,
+  AttemptFailure,
+  EndpointTarget,
+  Forward,
+  ModelInfo,
+  NextStep,
+  Refusal,
+  RequestEnd,
+  RouteOutcome,
+  Router,
+  RouteRequest,
+} from './router.ts';

@@ -1,1 +1,1 @@
-export {};
+export type { AttemptRecord, DecisionRecord, DecisionSink, ShortlistRecord } from './decision-record.ts';

@@ -1,0 +1,67 @@
+import type { Value } from '@signalbox/plugin-api';
+
+/** How one upstream attempt went. */
+export interface AttemptRecord {
+  readonly tier: string;
+  /** The endpoint's name, never its address. */
+  readonly endpoint: string;
+  /** `ok`, `client_abort`, or the cause of failure: connect, timeout, first_token, error, saturated, rate_limited, context_exceeded. */
+  outcome: string;
+  /** The upstream's HTTP status, 0 if none came. */
+  status: number;
+  durationMs: number;
+}
+
+/** One endpoint of the shortlist with what made its place. */
+export interface ShortlistRecord {
+  readonly endpoint: string;
+  readonly tier: string;
+  readonly score: number;
+  readonly parts: { readonly [scorer: string]: number };
+  readonly properties: { readonly [name: string]: Value | null };
+}
+
+/**
+ * All that was settled for one request, as data: written once at its end, to the ring buffer, the log line and the audit sink. Session
+ * and user values stand here hashed, prompts never. Enough to replay the decision on the version that made it.
+ */
+export interface DecisionRecord {
+  readonly v: 1;
+  readonly requestId: string;
+  readonly timeMs: number;
+  readonly seed: number;
+  traceId: string;
+  tenant: string;
+  /** The model the client asked for. */
+  readonly model: string;
+  readonly path: string;
+  readonly stream: boolean;
+  /** Policy version id. */
+  readonly policy: string;
+  readonly generation: number;
+  verdict: 'routed' | 'rejected' | 'refused';
+  route: string;
+  /** matched, default, fallback, retried, queued, affinity_hit, affinity_repin, or an error code. */
+  readonly reasons: string[];
+  readonly signals: { readonly [name: string]: Value | null };
+  queuedMs: number;
+  decideMs: number;
+  readonly shortlist: ShortlistRecord[];
+  readonly dropped: { readonly [reason: string]: number };
+  readonly keys: { affinity: string | null; split: string | null };
+  readonly attempts: AttemptRecord[];
+  servedModel: string;
+  tier: string;
+  endpoint: string;
+  /** The status the client saw; 499 if it left. */
+  status: number;
+  code: string;
+  ttftMs: number;
+  durationMs: number;
+  inputTokens: number;
+  cachedTokens: number;
+  outputTokens: number;
+}
+
+/** Takes each finished record. Must not throw and must not block. */
+export type DecisionSink = (record: DecisionRecord) => void;
