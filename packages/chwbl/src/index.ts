@@ -1,1 +1,17 @@
-export {};
+export { ChwblError } from './errors.ts';
+export type { ChwblErrorCode } from './errors.ts';
+export { frame, hashBytes, hashParts, hashString } from './hash.ts';
+export type { Hash64 } from './hash.ts';
+export { md5, md5Hex, md5Modulo } from './md5.ts';
+export { hashPair, rendezvousScore } from './rendezvous-score.ts';
+export { DEFAULT_BOUND_FACTOR, boundLimit, createBound, withinLimit } from './bound.ts';
+export type { Bound, LoadShare, LoadUnit } from './bound.ts';
+export { firstInOrder, firstWithinBound, markWithinBound } from './first-within-bound.ts';
+export type { CandidateColumns, LoadColumn } from './first-within-bound.ts';
+export { createRanker } from './ranker.ts';
+export type { Ranker } from './ranker.ts';
+export type { Loads, NodeInput, PickOptions, Placement, PlacementNode } from './placement.ts';
+export { createRendezvous } from './rendezvous.ts';
+export type { RendezvousOptions } from './rendezvous.ts';
+export { createRing } from './ring.ts';
+export type { RingOptions } from './ring.ts';
