@@ -1,5 +1,5 @@
 import type { Json, Value, ValueType } from '@signalbox/plugin-api';
-import type { Span } from './syntax/ast.ts';
+import type { Span } from './syntax/span.ts';
 
 /**
  * The typed intermediate representation of a checked policy: plain data (structured-cloneable), names resolved, constants folded,
