@@ -142,7 +142,15 @@ function readSplitwise(text: string): RowSet[] {
       ...optional('ttftMs', record['prompt_ms']),
     });
   }
-  return [...groups.values()].map(({ set, rows }) => ({ ...set, rows }));
+  return [...groups.values()].map(({ set, rows }) => ({ ...set, rows: rows.filter((row) => ranAsOneBatch(row, rows)) }));
+}
+
+/** False for a batch that prefilled in less than half the time of a smaller one: it did not fit the memory and ran in parts (70B on two GPUs, batch 64). */
+function ranAsOneBatch(row: MeasuredRow, all: readonly MeasuredRow[]): boolean {
+  return !all.some(
+    (other) =>
+      other.promptTokens === row.promptTokens && other.concurrency < row.concurrency && (row.ttftMs ?? 0) < (other.ttftMs ?? 0) / 2,
+  );
 }
 
 function configurationId(gpu: string, gpuCount: number, model: string, precision: Precision, engine: Engine): string {
