@@ -1,1 +1,1 @@
-export {};
+export { createOptionChecker } from './option-checker.ts';

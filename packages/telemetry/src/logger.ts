@@ -1,0 +1,48 @@
+import type { Logger, LogFields } from '@signalbox/plugin-api';
+import { pino } from 'pino';
+import type { DestinationStream, Logger as PinoLogger } from 'pino';
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
+
+export const LOG_LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
+
+/** Field names whose value never reaches a log, whoever passes them. */
+const SECRET_FIELDS = ['authorization', 'api_key', 'apiKey', 'key', 'cookie', 'password', 'secret', 'token', 'prompt', 'body', 'messages'];
+
+export interface LoggerOptions {
+  readonly level: LogLevel;
+  /** Where lines go; standard output by default. */
+  readonly destination?: DestinationStream;
+}
+
+/**
+ * The NDJSON log of the process behind plugin-api's small `Logger` type. Secret and content fields are redacted at every level. Lines
+ * have `level` as a word, `time` as an ISO date, and `msg`.
+ */
+export function createLogger({ level, destination }: LoggerOptions): Logger {
+  const options = {
+    level,
+    base: null,
+    formatters: { level: (label: string) => ({ level: label }) },
+    timestamp: (): string => `,"time":"${new Date().toISOString()}"`,
+    redact: { paths: SECRET_FIELDS.flatMap((name) => [name, `*.${name}`]), censor: '[redacted]' },
+  };
+  return wrap(destination === undefined ? pino(options) : pino(options, destination));
+}
+
+function wrap(inner: PinoLogger): Logger {
+  const write =
+    (level: 'trace' | 'debug' | 'info' | 'warn' | 'error') =>
+    (message: string, fields?: LogFields): void => {
+      if (fields === undefined) inner[level](message);
+      else inner[level](fields, message);
+    };
+  return {
+    trace: write('trace'),
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+    child: (fields) => wrap(inner.child(fields)),
+  };
+}

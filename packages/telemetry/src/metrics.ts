@@ -1,0 +1,247 @@
+import { Registry } from 'prom-client';
+import type { DecisionRecord } from './decision-record.ts';
+import { createHistogram, DECISION_BOUNDS, DURATION_BOUNDS, INTER_TOKEN_BOUNDS, observe, TTFT_BOUNDS } from './histogram.ts';
+import type { Histogram } from './histogram.ts';
+
+/** The state of one endpoint when metrics are scraped. */
+export interface EndpointGauges {
+  readonly tier: string;
+  readonly endpoint: string;
+  readonly inflightRequests: number;
+  readonly inflightTokens: number;
+  readonly healthy: boolean;
+  /** Ejections since start. */
+  readonly ejections: number;
+}
+
+export interface QueueGauges {
+  readonly tier: string;
+  readonly class: string;
+  readonly size: number;
+}
+
+/** What metrics ask of the running gateway at each scrape. */
+export interface MetricsSource {
+  endpoints(): Iterable<EndpointGauges>;
+  queues(): Iterable<QueueGauges>;
+  /** Tiers in panic. */
+  panicking(): Iterable<string>;
+  /** Errors and nanoseconds spent, by plugin name. */
+  plugins(): Iterable<{ readonly plugin: string; readonly errors: number; readonly seconds: number; readonly calls: number }>;
+  /** Leases found unreleased; 0 unless there is a bug. */
+  leaseLeaks(): number;
+}
+
+/** The reload state that operators watch. */
+export interface ConfigState {
+  reloads: number;
+  failures: number;
+  lastSuccessful: boolean;
+  lastSuccessEpochSeconds: number;
+  hash: string;
+}
+
+export interface Metrics {
+  /** Counts a finished request. */
+  record(decision: DecisionRecord): void;
+  /** The names that the `model` label may have; every other model is counted as `other`. */
+  setModels(models: Iterable<string>): void;
+  readonly config: ConfigState;
+  /** Prometheus text exposition of everything. */
+  expose(): Promise<string>;
+  readonly contentType: string;
+}
+
+interface RequestSeries {
+  readonly labels: readonly string[];
+  readonly duration: Histogram;
+}
+
+interface TokenSeries {
+  readonly labels: readonly string[];
+  readonly ttft: Histogram;
+  readonly interToken: Histogram;
+  input: number;
+  cached: number;
+  output: number;
+}
+
+interface MetricValue {
+  readonly metricName?: string;
+  readonly labels: { readonly [name: string]: string | number };
+  readonly value: number;
+}
+
+const PREFIX = 'signalbox_';
+const SEPARATOR = '\u0000';
+
+/**
+ * The gateway's Prometheus metrics (names of docs/reference/metrics.md). Requests are counted into typed series; prom-client formats them
+ * when scraped. Label values come from the policy, fixed sets, or are `other`.
+ */
+export function createMetrics(source: MetricsSource): Metrics {
+  const registry = new Registry();
+  const requests = new Map<string, RequestSeries>();
+  const tokens = new Map<string, TokenSeries>();
+  const queueWaits = new Map<string, Histogram>();
+  const retries = new Map<string, number>();
+  const shed = new Map<string, number>();
+  const decisions = createHistogram(DECISION_BOUNDS);
+  let models = new Set<string>();
+  const config: ConfigState = { reloads: 0, failures: 0, lastSuccessful: false, lastSuccessEpochSeconds: 0, hash: '' };
+
+  function record(decision: DecisionRecord): void {
+    const model = models.has(decision.model) ? decision.model : 'other';
+    const reason = decision.code === '' ? (decision.reasons[0] ?? 'matched') : decision.code;
+    const labels = [decision.route, decision.tier, model, String(decision.status), reason];
+    const series = upsert(requests, labels, () => ({ labels, duration: createHistogram(DURATION_BOUNDS) }));
+    observe(series.duration, decision.durationMs / 1000);
+    observe(decisions, decision.decideMs / 1000);
+    if (decision.queuedMs > 0) {
+      observe(upsert(queueWaits, [decision.tier], () => createHistogram(DURATION_BOUNDS)), decision.queuedMs / 1000);
+    }
+    if (decision.attempts.length > 1) {
+      const key = [decision.tier, decision.code === '' ? 'recovered' : 'failed'].join(SEPARATOR);
+      retries.set(key, (retries.get(key) ?? 0) + decision.attempts.length - 1);
+    }
+    if (decision.code === 'queue_full' || decision.code === 'queue_timeout' || decision.code === 'shed') {
+      const key = [decision.tier, 'normal', decision.code].join(SEPARATOR);
+      shed.set(key, (shed.get(key) ?? 0) + 1);
+    }
+    if (decision.attempts.length === 0) return;
+    const tokenLabels = [decision.tier, model];
+    const counted = upsert(tokens, tokenLabels, () => ({
+      labels: tokenLabels,
+      ttft: createHistogram(TTFT_BOUNDS),
+      interToken: createHistogram(INTER_TOKEN_BOUNDS),
+      input: 0,
+      cached: 0,
+      output: 0,
+    }));
+    if (decision.stream) {
+      observe(counted.ttft, decision.ttftMs / 1000);
+      if (decision.outputTokens > 1) {
+        observe(counted.interToken, (decision.durationMs - decision.queuedMs - decision.ttftMs) / 1000 / (decision.outputTokens - 1));
+      }
+    }
+    counted.input += decision.inputTokens || 0;
+    counted.cached += decision.cachedTokens || 0;
+    counted.output += decision.outputTokens || 0;
+  }
+
+  function define(name: string, help: string, type: 'counter' | 'gauge' | 'histogram', values: () => MetricValue[]): void {
+    const metric = {
+      name: PREFIX + name,
+      help,
+      type,
+      get: () => Promise.resolve({ name: PREFIX + name, help, type, values: values(), aggregator: 'sum' }),
+      reset() {},
+    };
+    registry.registerMetric(metric as unknown as Parameters<typeof registry.registerMetric>[0]);
+  }
+
+  const requestLabels = ['route', 'tier', 'model', 'code', 'reason'];
+  define('requests_total', 'Finished requests', 'counter', () =>
+    [...requests.values()].map(({ labels, duration }) => ({ labels: named(requestLabels, labels), value: duration.count })),
+  );
+  define('request_duration_seconds', 'Time from receipt to the end of the answer', 'histogram', () =>
+    [...requests.values()].flatMap(({ labels, duration }) => buckets('request_duration_seconds', named(requestLabels, labels), duration)),
+  );
+  define('ttft_seconds', 'Time from receipt to the first data event of a stream', 'histogram', () =>
+    [...tokens.values()].flatMap(({ labels, ttft }) => buckets('ttft_seconds', named(['tier', 'model'], labels), ttft)),
+  );
+  define('inter_token_seconds', 'Mean time between output tokens of a stream', 'histogram', () =>
+    [...tokens.values()].flatMap(({ labels, interToken }) =>
+      buckets('inter_token_seconds', named(['tier', 'model'], labels), interToken),
+    ),
+  );
+  define('tokens_total', 'Tokens as reported by the endpoints', 'counter', () =>
+    [...tokens.values()].flatMap((series) =>
+      (['input', 'cached', 'output'] as const).map((type) => ({
+        labels: { ...named(['tier', 'model'], series.labels), type },
+        value: series[type],
+      })),
+    ),
+  );
+  const endpointGauge = (name: string, help: string, value: (gauges: EndpointGauges) => number, type: 'gauge' | 'counter' = 'gauge') =>
+    define(name, help, type, () =>
+      [...source.endpoints()].map((gauges) => ({ labels: { tier: gauges.tier, endpoint: gauges.endpoint }, value: value(gauges) })),
+    );
+  endpointGauge('inflight_requests', 'Requests in flight by the gateway’s own ledger', (gauges) => gauges.inflightRequests);
+  endpointGauge('inflight_tokens', 'Tokens in flight by the gateway’s own ledger', (gauges) => gauges.inflightTokens);
+  endpointGauge('endpoint_healthy', '1 while the endpoint is not ejected', (gauges) => (gauges.healthy ? 1 : 0));
+  endpointGauge('ejections_total', 'Times the endpoint was ejected', (gauges) => gauges.ejections, 'counter');
+  define('queue_size', 'Requests waiting in an admission queue', 'gauge', () =>
+    [...source.queues()].map((queue) => ({ labels: { tier: queue.tier, class: queue.class }, value: queue.size })),
+  );
+  define('queue_wait_seconds', 'Time that admitted requests spent in a queue', 'histogram', () =>
+    [...queueWaits].flatMap(([tier, histogram]) => buckets('queue_wait_seconds', { tier }, histogram)),
+  );
+  define('shed_total', 'Requests refused by overload protection', 'counter', () =>
+    [...shed].map(([key, value]) => ({ labels: named(['tier', 'class', 'reason'], key.split(SEPARATOR)), value })),
+  );
+  define('retries_total', 'Attempts beyond the first', 'counter', () =>
+    [...retries].map(([key, value]) => ({ labels: named(['tier', 'outcome'], key.split(SEPARATOR)), value })),
+  );
+  define('panic_active', '1 while health is ignored because too few endpoints of the tier are healthy', 'gauge', () =>
+    [...source.panicking()].map((tier) => ({ labels: { tier }, value: 1 })),
+  );
+  define('plugin_errors_total', 'Calls into a plugin that threw or gave no usable value', 'counter', () =>
+    [...source.plugins()].map(({ plugin, errors }) => ({ labels: { plugin }, value: errors })),
+  );
+  define('plugin_duration_seconds', 'Time spent in a plugin', 'counter', () =>
+    [...source.plugins()].map(({ plugin, seconds }) => ({ labels: { plugin }, value: seconds })),
+  );
+  define('decision_seconds', 'Time to decide: admit, route, filter, score, pick', 'histogram', () =>
+    buckets('decision_seconds', {}, decisions),
+  );
+  define('lease_leak_total', 'Leases that were not released by the path that took them; above 0 is a bug', 'counter', () => [
+    { labels: {}, value: source.leaseLeaks() },
+  ]);
+  const single = (name: string, help: string, type: 'counter' | 'gauge', value: () => number) =>
+    define(name, help, type, () => [{ labels: {}, value: value() }]);
+  single('config_reloads_total', 'Policy reloads that were tried', 'counter', () => config.reloads);
+  single('config_reload_failures_total', 'Policy reloads that left the last good version in force', 'counter', () => config.failures);
+  single('config_last_reload_successful', '1 if the last reload took effect', 'gauge', () => (config.lastSuccessful ? 1 : 0));
+  single('config_last_reload_success_timestamp_seconds', 'When a policy last took effect', 'gauge', () => config.lastSuccessEpochSeconds);
+  define('config_hash_info', 'The policy version in force', 'gauge', () =>
+    config.hash === '' ? [] : [{ labels: { hash: config.hash }, value: 1 }],
+  );
+
+  return {
+    record,
+    setModels(names) {
+      models = new Set(names);
+    },
+    config,
+    expose: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}
+
+function upsert<T>(map: Map<string, T>, labels: readonly string[], create: () => T): T {
+  const key = labels.join(SEPARATOR);
+  let value = map.get(key);
+  if (value === undefined) {
+    value = create();
+    map.set(key, value);
+  }
+  return value;
+}
+
+function named(names: readonly string[], values: readonly string[]): { [name: string]: string } {
+  return Object.fromEntries(names.map((name, i) => [name, values[i] ?? '']));
+}
+
+function buckets(name: string, labels: { readonly [name: string]: string }, histogram: Histogram): MetricValue[] {
+  const values: MetricValue[] = [];
+  let cumulative = 0;
+  histogram.counts.forEach((count, i) => {
+    cumulative += count;
+    const le = histogram.bounds[i] ?? '+Inf';
+    values.push({ metricName: `${PREFIX}${name}_bucket`, labels: { le, ...labels }, value: cumulative });
+  });
+  values.push({ metricName: `${PREFIX}${name}_sum`, labels, value: histogram.sum });
+  values.push({ metricName: `${PREFIX}${name}_count`, labels, value: histogram.count });
+  return values;
+}

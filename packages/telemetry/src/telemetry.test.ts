@@ -1,0 +1,110 @@
+import { expect, test } from 'vitest';
+import { createDecisionHistory } from './decision-history.ts';
+import { decisionLogFields, decisionText } from './decision-line.ts';
+import type { DecisionRecord } from './decision-record.ts';
+import { createHistogram, observe } from './histogram.ts';
+import { createLogger } from './logger.ts';
+import { createMetrics } from './metrics.ts';
+import type { MetricsSource } from './metrics.ts';
+
+function record(change: Partial<DecisionRecord> = {}): DecisionRecord {
+  return {
+    v: 1,
+    requestId: 'r-1',
+    timeMs: 0,
+    seed: 1,
+    traceId: '',
+    tenant: '',
+    model: 'auto',
+    path: '/v1/chat/completions',
+    stream: true,
+    policy: 'abc123',
+    generation: 1,
+    verdict: 'routed',
+    route: 'hard',
+    reasons: ['matched'],
+    signals: { complexity: 72.04, model: 'auto' },
+    queuedMs: 0,
+    decideMs: 0.004,
+    shortlist: [],
+    dropped: {},
+    keys: { affinity: null, split: null },
+    attempts: [{ tier: '70B', endpoint: '70B/1', outcome: 'ok', status: 200, durationMs: 1200 }],
+    servedModel: 'llama-70b',
+    tier: '70B',
+    endpoint: '70B/1',
+    status: 200,
+    code: '',
+    ttftMs: 84,
+    durationMs: 1200,
+    inputTokens: 38,
+    cachedTokens: 0,
+    outputTokens: 61,
+    ...change,
+  };
+}
+
+const idle: MetricsSource = {
+  endpoints: () => [{ tier: '70B', endpoint: '70B/1', inflightRequests: 2, inflightTokens: 99, healthy: true, ejections: 0 }],
+  queues: () => [{ tier: '70B', class: 'normal', size: 3 }],
+  panicking: () => [],
+  plugins: () => [{ plugin: 'strategies', errors: 1, seconds: 0.5, calls: 10 }],
+  leaseLeaks: () => 0,
+};
+
+test('a value on a bound counts in the bucket of that bound', () => {
+  const histogram = createHistogram([1, 2]);
+  for (const value of [1, 1.5, 2, 9, NaN]) observe(histogram, value);
+  expect([...histogram.counts]).toEqual([1, 2, 1]);
+  expect(histogram.count).toBe(4);
+});
+
+test('requests are counted by route, tier, model, code and reason, and a model that no policy names is other', async () => {
+  const metrics = createMetrics(idle);
+  metrics.setModels(['auto']);
+  metrics.record(record());
+  metrics.record(record());
+  metrics.record(record({ model: 'attacker-chosen', status: 503, code: 'no_endpoint', attempts: [], tier: '', endpoint: '' }));
+  const text = await metrics.expose();
+  expect(text).toContain('signalbox_requests_total{route="hard",tier="70B",model="auto",code="200",reason="matched"} 2');
+  expect(text).toContain('model="other",code="503",reason="no_endpoint"} 1');
+  expect(text).not.toContain('attacker');
+  expect(text).toContain('signalbox_ttft_seconds_bucket{le="0.1",tier="70B",model="auto"} 2');
+  expect(text).toContain('signalbox_ttft_seconds_bucket{le="0.05",tier="70B",model="auto"} 0');
+  expect(text).toContain('signalbox_tokens_total{tier="70B",model="auto",type="output"} 122');
+  expect(text).toContain('signalbox_inflight_requests{tier="70B",endpoint="70B/1"} 2');
+  expect(text).toContain('signalbox_queue_size{tier="70B",class="normal"} 3');
+  expect(text).toMatch(/^# HELP signalbox_requests_total /m);
+});
+
+test('the history keeps the newest records and finds one by request id', () => {
+  const history = createDecisionHistory(3);
+  for (const requestId of ['a', 'b', 'c', 'd']) history.add(record({ requestId }));
+  expect(history.recent(10).map(({ requestId }) => requestId)).toEqual(['d', 'c', 'b']);
+  expect(history.recent(1)).toHaveLength(1);
+  expect(history.find('c')?.requestId).toBe('c');
+  expect(history.find('a')).toBeUndefined();
+});
+
+test('the line for people tells route, endpoint, signals and times', () => {
+  expect(decisionText(record())).toBe('200 "hard" → 70B/1 · complexity 72 · first token 84 ms · 1.20 s · 38 → 61 tokens');
+  expect(decisionText(record({ endpoint: '', status: 503, code: 'no_endpoint', reasons: ['no_endpoint'], inputTokens: NaN, ttftMs: NaN }))).toBe(
+    '503 "hard" ✗ no_endpoint · complexity 72 · 1.20 s',
+  );
+});
+
+test('log fields hold scalars only and leave unknown numbers out', () => {
+  const fields = decisionLogFields(record({ ttftMs: NaN }));
+  expect(fields).toMatchObject({ request_id: 'r-1', tier: '70B', duration_ms: 1200 });
+  expect(fields).not.toHaveProperty('ttft_ms');
+});
+
+test('secrets and contents are redacted at every level', () => {
+  const lines: string[] = [];
+  const logger = createLogger({ level: 'trace', destination: { write: (line: string) => void lines.push(line) } });
+  logger.trace('x', { authorization: 'Bearer sk-secret', prompt: 'private words' });
+  logger.child({ api_key: 'sk-secret' }).error('y');
+  expect(lines).toHaveLength(2);
+  expect(lines.join('')).not.toMatch(/sk-secret|private/);
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'trace', msg: 'x', authorization: '[redacted]' });
+});
