@@ -107,7 +107,10 @@ export function readLoad(loads: Loads, id: string, unit: LoadUnit): number {
   const countable = unit === 'requests' ? Number.isSafeInteger(load) : Number.isFinite(load);
   if (countable && load >= 0) return load;
   const expected = unit === 'requests' ? 'a whole number of at least 0' : 'a finite number of at least 0';
-  throw new ChwblError('ERR_CHWBL_LOAD', `load of node ${JSON.stringify(id)} is ${load}; expected ${expected} (unit ${unit})`);
+  throw new ChwblError(
+    'ERR_CHWBL_LOAD',
+    `load of node ${JSON.stringify(id)} is ${load}; expected ${expected} (unit ${unit})`,
+  );
 }
 
 function toNode(input: NodeInput): PlacementNode {

@@ -82,8 +82,7 @@ export function logOfFraction(hi: number, lo: number): number {
   const z = s * s;
   const w = z * z;
   const even = w * (0.3999999999940942 + w * (0.22222198432149784 + w * 0.15313837699209373));
-  const odd =
-    z * (0.6666666666666735 + w * (0.2857142874366239 + w * (0.1818357216161805 + w * 0.14798198605116586)));
+  const odd = z * (0.6666666666666735 + w * (0.2857142874366239 + w * (0.1818357216161805 + w * 0.14798198605116586)));
   const half = 0.5 * f * f;
   const rest = s * (half + even + odd);
   return exponent * LN2_HIGH - (half - (rest + exponent * LN2_LOW) - f);

@@ -68,7 +68,15 @@ function placementOn(ring: Ring): Placement {
     nodes,
     walk,
     order: (key: string): string[] => [...walk(key)],
-    among: (key: string, k: number): string[] => walk(key).take(checkCount(k)).toArray(),
+    among(key: string, k: number): string[] {
+      const count = checkCount(k);
+      const members: string[] = [];
+      for (const id of walk(key)) {
+        if (members.length === count) break;
+        members.push(id);
+      }
+      return members;
+    },
     pick(key: string, loads?: Loads, pickOptions?: PickOptions): string | undefined {
       const bound = toBound(pickOptions);
       const eligible = nodes.filter((node) => pickOptions?.eligible?.(node.id) ?? true);
