@@ -47,4 +47,14 @@ export interface AttemptOutcome {
   readonly promptTokens: number;
   readonly cachedTokens: number;
   readonly outputTokens: number;
+  /**
+   * What the gateway's ledger held for the endpoint at the moment this attempt was leased, the attempt itself not counted: requests in
+   * flight, prompt tokens not yet prefilled, output tokens still to come. Absent where the host did not record it; predictors need it to
+   * tell a slow endpoint from a busy one.
+   */
+  readonly before?: {
+    readonly inflightRequests: number;
+    readonly queuedTokens: number;
+    readonly decodeTokens: number;
+  };
 }
