@@ -1,16 +1,32 @@
 import { defineConfig } from 'vitest/config';
 
 const conditions: string[] = ['@signalbox/source'];
+const results: string | undefined = process.env['SIGNALBOX_RESULTS'];
+
+/** Which suite runs: `unit` is what `npm test` runs; `packaging` and `integration` install packages beyond the workspace's own. */
+const suites = {
+  unit: {
+    include: ['packages/*/src/**/*.test.ts', 'plugins/*/src/**/*.test.ts', 'test/**/*.test.ts'],
+    exclude: ['**/node_modules/**', 'test/integration/**', 'test/packaging/**'],
+    testTimeout: 30_000,
+  },
+  packaging: { include: ['test/packaging/**/*.test.ts'], exclude: [], testTimeout: 600_000 },
+  integration: { include: ['test/integration/**/*.test.ts'], exclude: [], testTimeout: 600_000 },
+};
+const suite = (process.env['SIGNALBOX_SUITE'] ?? 'unit') as keyof typeof suites;
 
 const config: ReturnType<typeof defineConfig> = defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
-    include: ['packages/*/src/**/*.test.ts', 'plugins/*/src/**/*.test.ts', 'test/**/*.test.ts'],
-    exclude: ['**/node_modules/**', 'test/integration/**', 'test/packaging/**'],
+    ...suites[suite],
     execArgv: ['--conditions=@signalbox/source'],
     pool: 'forks',
-    testTimeout: 30_000,
+    fileParallelism: suite === 'unit',
+    hookTimeout: 600_000,
+    ...(results === undefined
+      ? {}
+      : { reporters: ['default', 'json'], outputFile: { json: `${results}/${suite}.json` } }),
   },
 });
 
