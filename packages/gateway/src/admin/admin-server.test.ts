@@ -1,0 +1,101 @@
+import { request as httpRequest } from 'node:http';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { AdminServer, AdminSource } from './admin-server.ts';
+import { splitListen, startAdminServer } from './admin-server.ts';
+
+let ready = true;
+let reloads = 0;
+const source: AdminSource = {
+  ready: () => ready,
+  metrics: () => Promise.resolve({ contentType: 'text/plain; version=0.0.4', text: 'signalbox_requests_total 1\n' }),
+  reload: () => {
+    reloads++;
+    return Promise.resolve({ ok: reloads === 1, changed: true, policy: 'abc', generation: 2, diagnostics: [], text: 'E0201 …' });
+  },
+  policy: () => ({ policy: 'abc', generation: 1, file: 'x.route', since: '', lastReload: { ok: true, text: '' }, endpoints: [] }),
+  explain: (body) => Promise.resolve({ explanation: body, text: 'because' }),
+  decisions: (limit) => Array.from({ length: Math.min(limit, 3) }, (_, i) => ({ i })),
+};
+let server: AdminServer;
+
+function send(path: string, { method = 'GET', headers = {}, body = '' }: { method?: string; headers?: object; body?: string } = {}): Promise<{ status: number; body: string }> {
+  return new Promise((resolve, reject) => {
+    const outgoing = httpRequest(server.url + path, { method, headers: { ...headers } }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body: text }));
+    });
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}
+
+describe('on loopback without a token', () => {
+  beforeEach(async () => {
+    ready = true;
+    reloads = 0;
+    server = await startAdminServer({ listen: '127.0.0.1:0', token: undefined, source });
+  });
+  afterEach(() => server.close());
+
+  test('livez is always 200, readyz follows the gateway', async () => {
+    expect((await send('/livez')).status).toBe(200);
+    expect((await send('/readyz')).status).toBe(200);
+    ready = false;
+    expect((await send('/livez')).status).toBe(200);
+    expect((await send('/readyz')).status).toBe(503);
+  });
+
+  test('metrics, policy and decisions are read by GET', async () => {
+    expect((await send('/metrics')).body).toBe('signalbox_requests_total 1\n');
+    expect(JSON.parse((await send('/-/policy')).body)).toMatchObject({ policy: 'abc' });
+    expect(JSON.parse((await send('/-/decisions?limit=2')).body)).toEqual({ decisions: [{ i: 0 }, { i: 1 }] });
+  });
+
+  test('reload is a POST, and answers 422 with the findings when the new policy is refused', async () => {
+    expect((await send('/-/reload')).status).toBe(404);
+    expect(reloads).toBe(0);
+    expect((await send('/-/reload', { method: 'POST' })).status).toBe(200);
+    const refused = await send('/-/reload', { method: 'POST' });
+    expect(refused.status).toBe(422);
+    expect(refused.body).toContain('E0201');
+  });
+
+  test('explain answers as JSON, or as text where asked', async () => {
+    const post = { method: 'POST', body: '{"model":"auto"}' };
+    const json = { 'content-type': 'application/json' };
+    expect(JSON.parse((await send('/-/explain', { ...post, headers: json })).body)).toEqual({ explanation: { model: 'auto' }, text: 'because' });
+    expect((await send('/-/explain', { ...post, headers: { ...json, accept: 'text/plain' } })).body).toBe('because');
+    expect((await send('/-/explain', { method: 'POST', body: '{', headers: json })).status).toBe(400);
+  });
+
+  test('a Host that is not this listener is refused, so a rebound name of an attacker reaches nothing', async () => {
+    expect((await send('/-/policy', { headers: { host: 'evil.example' } })).status).toBe(403);
+  });
+
+  test('a page of another origin cannot reload', async () => {
+    expect((await send('/-/reload', { method: 'POST', headers: { origin: 'http://evil.example' } })).status).toBe(403);
+    expect((await send('/-/reload', { method: 'POST', headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(403);
+    expect(reloads).toBe(0);
+  });
+});
+
+test('with a token, everything but the probes wants it', async () => {
+  server = await startAdminServer({ listen: '127.0.0.1:0', token: 'right', source });
+  expect((await send('/livez')).status).toBe(200);
+  for (const authorization of ['', 'Bearer wrong', 'Bearer righ', 'Bearer right2']) {
+    expect((await send('/-/policy', { headers: { authorization } })).status).toBe(401);
+  }
+  expect((await send('/-/policy', { headers: { authorization: 'Bearer right' } })).status).toBe(200);
+  await server.close();
+});
+
+test('a public address without a token is refused at start', async () => {
+  await expect(startAdminServer({ listen: '0.0.0.0:0', token: undefined, source })).rejects.toThrow(/SIGNALBOX_ADMIN_TOKEN/);
+});
+
+test('addresses are host and port', () => {
+  expect(splitListen('127.0.0.1:8080')).toEqual({ host: '127.0.0.1', port: 8080 });
+  expect(splitListen('[::1]:0')).toEqual({ host: '::1', port: 0 });
+  for (const wrong of ['8080', 'localhost', '127.0.0.1:99999', 'http://x:1']) expect(() => splitListen(wrong)).toThrow(/host:port/);
+});

@@ -1,0 +1,167 @@
+import { timingSafeEqual } from 'node:crypto';
+import { fastify } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { SignalboxError } from '@signalbox/plugin-api';
+
+/** What the admin listener asks of the gateway. */
+export interface AdminSource {
+  /** Whether traffic is welcome: a policy is in force and no drain has begun. */
+  ready(): boolean;
+  metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
+  /** Reloads the policy and says what came of it. */
+  reload(): Promise<ReloadReport>;
+  policy(): PolicyReport;
+  /** Decides a request given as JSON without sending it or advancing any state. */
+  explain(body: unknown): Promise<ExplainReport>;
+  decisions(limit: number): readonly unknown[];
+}
+
+export interface ReloadReport {
+  readonly ok: boolean;
+  readonly changed: boolean;
+  readonly policy: string;
+  readonly generation: number;
+  readonly diagnostics: readonly unknown[];
+  /** The diagnostics as people read them. */
+  readonly text: string;
+}
+
+export interface PolicyReport {
+  readonly policy: string;
+  readonly generation: number;
+  readonly file: string;
+  readonly since: string;
+  readonly lastReload: { readonly ok: boolean; readonly text: string };
+  readonly endpoints: readonly unknown[];
+}
+
+export interface ExplainReport {
+  readonly explanation: unknown;
+  readonly text: string;
+}
+
+export interface AdminServerOptions {
+  /** `host:port`; port 0 takes a free one. */
+  readonly listen: string;
+  /** Bearer token that every request but `/livez` and `/readyz` must bring; without one only loopback may be listened on. */
+  readonly token: string | undefined;
+  readonly source: AdminSource;
+}
+
+export interface AdminServer {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+const LOOPBACK = new Set(['127.0.0.1', 'localhost', '::1', '[::1]']);
+
+/** Splits `host:port`, with IPv6 in brackets. Throws a SignalboxError for anything else. */
+export function splitListen(listen: string): { readonly host: string; readonly port: number } {
+  const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:]*)):(\d{1,5})$/.exec(listen);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535) {
+    throw new SignalboxError(`"${listen}" is no address to listen on; write it as host:port, for example 127.0.0.1:8080`, {
+      code: 'listen_invalid',
+      source: 'gateway',
+    });
+  }
+  return { host: match[1] ?? match[2] ?? '', port };
+}
+
+/**
+ * Starts the admin listener, apart from the data plane. It answers only requests whose Host is its own address or loopback, and no
+ * request that a browser page of another origin sent. Nothing that changes state is reached by GET.
+ */
+export async function startAdminServer({ listen, token, source }: AdminServerOptions): Promise<AdminServer> {
+  const { host, port } = splitListen(listen);
+  if (token === undefined && !LOOPBACK.has(host)) {
+    throw new SignalboxError(
+      `the admin address ${listen} is not loopback, and no token is set; listen on 127.0.0.1, or set SIGNALBOX_ADMIN_TOKEN`,
+      { code: 'admin_open', source: 'gateway' },
+    );
+  }
+  const app = fastify({ logger: false, bodyLimit: 20 * 1024 * 1024, forceCloseConnections: true });
+  guard(app, host, token);
+  app.get('/livez', () => ({ status: 'ok' }));
+  app.get('/readyz', (_request, reply) =>
+    source.ready() ? reply.send({ status: 'ready' }) : reply.code(503).header('retry-after', '1').send({ status: 'not ready' }),
+  );
+  app.get('/metrics', async (_request, reply) => {
+    const { contentType, text } = await source.metrics();
+    return reply.header('content-type', contentType).send(text);
+  });
+  app.get('/-/policy', () => source.policy());
+  app.get<{ Querystring: { limit?: string } }>('/-/decisions', ({ query }) => {
+    const limit = Number(query.limit ?? 100);
+    return { decisions: source.decisions(Number.isInteger(limit) && limit > 0 ? Math.min(limit, 10_000) : 100) };
+  });
+  app.post('/-/reload', async (_request, reply) => {
+    const report = await source.reload();
+    return reply.code(report.ok ? 200 : 422).send(report);
+  });
+  app.post('/-/explain', async (request, reply) => {
+    const report = await source.explain(request.body);
+    const wantsText = (request.headers.accept ?? '').startsWith('text/plain');
+    return wantsText ? reply.type('text/plain; charset=utf-8').send(report.text) : reply.send(report);
+  });
+  app.setNotFoundHandler((request, reply) => sendError(reply, 404, 'not_found', `there is no ${request.method} ${request.url.split('?')[0]} on the admin listener`));
+  app.setErrorHandler((error: Error & { statusCode?: number; code?: string; status?: number }, _request, reply) => {
+    const status = error.statusCode ?? error.status ?? 500;
+    return sendError(reply, status, status < 500 ? 'invalid_request' : 'internal', status < 500 ? error.message : 'the request failed; see the log');
+  });
+  try {
+    await app.listen({ host, port });
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw cause;
+    throw new SignalboxError(`the admin address ${listen} is in use; stop what listens there, or write another \`admin\` in define gateway`, {
+      code: 'address_in_use',
+      source: 'gateway',
+      cause,
+    });
+  }
+  const bound = app.server.address();
+  const shownHost = host.includes(':') ? `[${host}]` : host;
+  return { url: `http://${shownHost}:${typeof bound === 'object' && bound !== null ? bound.port : port}`, close: () => app.close() };
+}
+
+function guard(app: FastifyInstance, host: string, token: string | undefined): void {
+  const expected = token === undefined ? undefined : Buffer.from(`Bearer ${token}`);
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!hostAllowed(request, host)) {
+      void sendError(reply, 403, 'forbidden', 'the Host header does not name this listener');
+      return;
+    }
+    const site = request.headers['sec-fetch-site'];
+    if (request.headers.origin !== undefined || (site !== undefined && site !== 'same-origin' && site !== 'none')) {
+      if (request.method !== 'GET' && !sameOrigin(request)) {
+        void sendError(reply, 403, 'forbidden', 'a page of another origin may not use the admin listener');
+        return;
+      }
+    }
+    const open = request.url === '/livez' || request.url === '/readyz';
+    if (expected !== undefined && !open && !bearerMatches(request, expected)) {
+      void sendError(reply.header('www-authenticate', 'Bearer'), 401, 'invalid_api_key', 'the admin token is missing or wrong');
+      return;
+    }
+    done();
+  });
+}
+
+function hostAllowed(request: FastifyRequest, host: string): boolean {
+  const given = /^(\[[0-9a-fA-F:]+\]|[^:]*)(?::\d+)?$/.exec(request.headers.host ?? '')?.[1] ?? '';
+  return LOOPBACK.has(given) || given === host || given === `[${host}]` || ((host === '0.0.0.0' || host === '::') && /^[\d.]+$|^\[/.test(given));
+}
+
+function sameOrigin(request: FastifyRequest): boolean {
+  return request.headers.origin === `http://${request.headers.host ?? ''}`;
+}
+
+function bearerMatches(request: FastifyRequest, expected: Buffer): boolean {
+  const given = Buffer.from(request.headers.authorization ?? '');
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+function sendError(reply: FastifyReply, status: number, code: string, message: string): FastifyReply {
+  const type = status >= 500 ? 'server_error' : status === 401 ? 'authentication_error' : status === 403 ? 'permission_error' : 'invalid_request_error';
+  return reply.code(status).send({ error: { message, type, param: null, code } });
+}
