@@ -36,6 +36,17 @@ describe('the limit in requests', () => {
     );
   });
 
+  test.each([
+    { factor: 1, weight: 7, totalWeight: 7, totalLoad: 28, limit: 29 },
+    { factor: 1.05, weight: 5, totalWeight: 6, totalLoad: 7, limit: 7 },
+    { factor: 1.1, weight: 2, totalWeight: 5, totalLoad: 24, limit: 11 },
+  ])(
+    'is $limit for c = $factor and a share of $weight/$totalWeight of $totalLoad, where doubles land above it',
+    (given) => {
+      expect(boundLimit(createBound(given.factor), given)).toBe(given.limit);
+    },
+  );
+
   test('bug-54: with hundreds of idle nodes each still takes one request', () => {
     const bound = createBound(1.25);
     const limit = boundLimit(bound, { weight: 1, totalWeight: 500, totalLoad: 3 });
@@ -83,6 +94,16 @@ describe('some node is always within its limit', () => {
         expect(anyWithin('tokens', c, nodes)).toBe(true);
       }),
     );
+  });
+
+  test('in tokens, for amounts near the least double', () => {
+    for (const load of [Number.MIN_VALUE, 2e-323, 1e-310]) {
+      for (const own of [0.1, 3, 1e9]) {
+        const nodes = [[own, load] as const, [own, load] as const];
+        expect(anyWithin('tokens', 1, nodes)).toBe(true);
+        expect(anyWithin('tokens', 1, nodes.slice(1))).toBe(true);
+      }
+    }
   });
 
   test('at c = 1 when every node holds exactly its share, which rounding would deny', () => {

@@ -72,9 +72,13 @@ export function limitPerWeight(bound: Bound, totalWeight: number, totalLoad: num
 /**
  * A node's limit from the shared part. A millionth of a millionth is given away so that rounding never decides: a product
  * that is a hair above a whole number is not rounded up to the next, and equal loads at c = 1 do not all miss their limit.
+ * `TINY` does the same for amounts near the least double (a decayed average may get there), where relative slack is lost.
  */
 export function limitOf(bound: Bound, perWeight: number, weight: number): number {
-  return bound.unit === 'requests' ? Math.ceil(perWeight * weight * (1 - SLACK)) : perWeight * weight * (1 + SLACK);
+  return bound.unit === 'requests'
+    ? Math.ceil(perWeight * weight * (1 - SLACK))
+    : perWeight * weight * (1 + SLACK) + TINY;
 }
 
 const SLACK = 1e-12;
+const TINY = 1e-290;

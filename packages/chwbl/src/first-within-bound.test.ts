@@ -153,6 +153,16 @@ describe('a ranker', () => {
     );
   });
 
+  test('with as many places as candidates all are members, even those of weight 0, which no order holds', () => {
+    const { candidates } = fleetOf([1, 0, 1], [0, 1, 2], []);
+    const mask = new Uint8Array(3);
+    expect(createRanker(3).among(candidates, hashString('k'), 3, mask)).toBe(3);
+    expect([...mask]).toEqual([1, 1, 1]);
+    expect(createRanker(3).among(candidates, hashString('k'), 2, mask)).toBe(2);
+    expect([...mask]).toEqual([1, 0, 1]);
+    expect(createRanker(3).top(candidates, hashString('k'), 3, new Int32Array(3))).toBe(2);
+  });
+
   test('a call over its capacity, and a k that is no count, are refused', () => {
     const { candidates } = fleetOf([1, 1], [0, 1], [0, 0]);
     const mask = new Uint8Array(2);

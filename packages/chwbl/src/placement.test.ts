@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ChwblError } from './errors.ts';
+import { frame } from './hash.ts';
 import type { NodeInput, Placement } from './placement.ts';
 import { createRendezvous } from './rendezvous.ts';
 import { createRing } from './ring.ts';
@@ -50,6 +51,8 @@ describe.each(kinds)('%s', (_, create) => {
           .map((key) => ({ from: before.pick(key), to: after.pick(key) }))
           .filter(({ from, to }) => from !== to);
         expect(moves.filter(({ from, to }) => (heavier ? to : from) !== node.id)).toEqual([]);
+        const fresh = create([...nodes.filter(({ id }) => id !== node.id), { id: node.id, weight }]);
+        expect(homes(after)).toEqual(homes(fresh));
       }),
       { numRuns: 40 },
     );
@@ -212,7 +215,7 @@ describe.each(kinds)('%s', (_, create) => {
     const placement = create([{ id: 'a' }, { id: 'b' }]);
     const cases: readonly (readonly [string, () => unknown])[] = [
       ['ERR_CHWBL_NODE', () => create([{ id: '' }])],
-      ['ERR_CHWBL_NODE', () => create([{ id: 'a' }, { id: 'a' }])],
+      ['ERR_CHWBL_NODE', () => create([{ id: 'a' }, { id: 'b' }, { id: 'a' }])],
       ['ERR_CHWBL_NODE', () => create([{ id: 'a', weight: 0 }])],
       ['ERR_CHWBL_NODE', () => create([{ id: 'a', weight: Number.NaN }])],
       ['ERR_CHWBL_NODE', () => placement.withoutNode('c')],
@@ -228,6 +231,22 @@ describe.each(kinds)('%s', (_, create) => {
       expect(call).toThrow(expect.objectContaining({ code }));
     }
   });
+});
+
+test('a key that falls on a point belongs to that point', () => {
+  const ring = createRing({ nodes: ['a', 'b', 'c'].map((id) => ({ id })), vnodes: 50 });
+  for (let number = 0; number < 50; number++) {
+    for (const id of ['a', 'b', 'c']) expect(ring.pick(frame([id, String(number)]))).toBe(id);
+  }
+});
+
+test('nodes are listed by id, with default weights', () => {
+  const { nodes } = createRendezvous({ nodes: [{ id: 'b' }, { id: 'a', weight: 2 }, { id: 'B' }] });
+  expect(nodes).toEqual([
+    { id: 'B', weight: 1 },
+    { id: 'a', weight: 2 },
+    { id: 'b', weight: 1 },
+  ]);
 });
 
 test('a ring refuses bad vnodes, seeds and more points than it can hold', () => {

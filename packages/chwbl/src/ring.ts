@@ -21,7 +21,8 @@ export interface RingOptions {
  * A node's points depend on its own id and weight alone, so a change of one node moves no key between two others. The point
  * numbers i are framed with the id (`3:m-11:1` is point 1 of `m-1`), so that no two nodes share points by their names.
  *
- * A look-up is O(log P) for P points plus the steps of the walk; a change of nodes is O(P).
+ * A look-up without loads is O(log P) for P points; `pick` with loads adds O(n) for their sum, and `order` and `walk` the
+ * steps of the walk. A change of nodes is O(P).
  *
  * @throws ChwblError `ERR_CHWBL_NODE` for a bad or repeated node, `ERR_CHWBL_ARGUMENT` for bad vnodes or seed, or when the
  *   weights ask for more than 2^24 points
@@ -52,10 +53,14 @@ interface Ring {
 function placementOn(ring: Ring): Placement {
   const { nodes, vnodes, seed, points } = ring;
 
+  function startOf(key: string): number {
+    return firstAtOrAfter(points.places, placeOf(hashString(key, seed)));
+  }
+
   function* walk(key: string): Generator<string, void, undefined> {
     const { places, owners } = points;
     const met = new Set<string>();
-    const start = firstAtOrAfter(places, placeOf(hashString(key, seed)));
+    const start = startOf(key);
     for (let step = 0; step < places.length && met.size < nodes.length; step++) {
       const owner = owners[(start + step) % places.length]!;
       if (met.has(owner)) continue;
@@ -79,6 +84,9 @@ function placementOn(ring: Ring): Placement {
     },
     pick(key: string, loads?: Loads, pickOptions?: PickOptions): string | undefined {
       const bound = toBound(pickOptions);
+      if (loads === undefined && pickOptions?.eligible === undefined) {
+        return nodes.length === 0 ? undefined : points.owners[startOf(key)];
+      }
       const eligible = nodes.filter((node) => pickOptions?.eligible?.(node.id) ?? true);
       const limits = new Map<string, number>();
       const heldBy = new Map<string, number>();
@@ -157,7 +165,7 @@ function placeOf({ hi, lo }: { readonly hi: number; readonly lo: number }): numb
   return hi * 2 ** 21 + (lo >>> 11);
 }
 
-/** The index of the first place at or after `place`; past the last one the ring closes at index 0. */
+/** The index of the first place at or after `place`: index 0 when the ring closes before the next one. */
 function firstAtOrAfter(places: Float64Array, place: number): number {
   let low = 0;
   let high = places.length;
