@@ -1,1 +1,16 @@
-export {};
+export { answerError, answerUsage, isContextExceeded, restoreModel } from './answer.ts';
+export { dialectOf, errorBody, errorEvent, errorType } from './error-envelope.ts';
+export { multipartBoundary } from './multipart.ts';
+export { parseRequest } from './parse-request.ts';
+export type { ParseOptions } from './parse-request.ts';
+export { kindOf } from './request-kind.ts';
+export { ScannedRequest } from './scanned-request.ts';
+export type { ScanResult, Span } from './scanned-request.ts';
+export { spliceBody } from './splice-body.ts';
+export type { BodyEdits } from './splice-body.ts';
+export { SseReader } from './sse-reader.ts';
+export type { SseReaderOptions, StreamDialect, StreamError } from './sse-reader.ts';
+export { estimateTokens, TokenRatio } from './token-estimate.ts';
+export { mergeUsage, NO_USAGE, usageOf } from './usage.ts';
+export type { Usage } from './usage.ts';
+export type { WireError } from './wire-error.ts';

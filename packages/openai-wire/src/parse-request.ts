@@ -1,0 +1,414 @@
+// perf: the scan of each request body; steps over bytes and decodes nothing but the model's name.
+import { decodeString, JsonFault, JsonScanner } from './json-scanner.ts';
+import { parseMultipart } from './multipart.ts';
+import { kindOf } from './request-kind.ts';
+import { emptyScan, NO_SPAN, ROLE, ScannedRequest, type ScanResult } from './scanned-request.ts';
+import { wireError, type WireError } from './wire-error.ts';
+
+export interface ParseOptions {
+  /** Containers inside each other, at most. */
+  readonly maxDepth?: number;
+  /** Boundary of a multipart body; absent for JSON. */
+  readonly boundary?: string;
+}
+
+const QUOTE = 0x22;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const MAX_MODEL_BYTES = 1024;
+
+/**
+ * Reads one request body in a single pass that checks all of it to be JSON (twin keys: the last wins) and records what routing and
+ * splicing need. Time and memory are linear in the bytes; the messages are counted, not decoded. Mistakes of the caller come back as a
+ * `WireError` of status 400.
+ */
+export function parseRequest(path: string, bytes: Uint8Array, options: ParseOptions = {}): ScannedRequest | WireError {
+  if (options.boundary !== undefined) return parseMultipart(path, bytes, options.boundary);
+  const scan = emptyScan(kindOf(path));
+  const scanner = new JsonScanner(bytes, 0, bytes.length, options.maxDepth ?? 64);
+  try {
+    const problem = scanBody(scanner, scan);
+    if (problem !== undefined) return problem;
+  } catch (fault) {
+    if (!(fault instanceof JsonFault)) throw fault;
+    const where = bytes.length === 0 ? 'The request body is empty' : `The request body is not valid JSON: ${fault.message} at byte ${fault.offset}`;
+    return wireError(400, 'invalid_request', `${where}. Send one JSON object.`);
+  }
+  if (Number.isNaN(scan.maxTokens)) scan.maxTokens = scan.legacyMaxTokens;
+  return checkScan(scan) ?? new ScannedRequest(path, bytes, scan);
+}
+
+function checkScan(scan: ScanResult): WireError | undefined {
+  if (scan.modelSpans.length === 0) return wireError(400, 'invalid_request', 'The field "model" is missing. Name the model to use.', 'model');
+  if (scan.model === '') return wireError(400, 'invalid_request', 'The field "model" is empty. Name the model to use.', 'model');
+  if (scan.kind === 'chat' && scan.messages.length === 0) {
+    return wireError(400, 'invalid_request', 'The field "messages" is missing or empty. Send at least one message.', 'messages');
+  }
+  if ((scan.kind === 'completion' || scan.kind === 'embedding') && !hasPrompt(scan)) {
+    const field = scan.kind === 'completion' ? 'prompt' : 'input';
+    return wireError(400, 'invalid_request', `The field "${field}" is missing or empty. Send text or token ids.`, field);
+  }
+  return undefined;
+}
+
+function hasPrompt(scan: ScanResult): boolean {
+  return scan.promptChars > 0 || scan.promptTokens > 0 || scan.messages.length > 0 || (scan.text.start >= 0 && scan.images > 0);
+}
+
+function scanBody(scanner: JsonScanner, scan: ScanResult): WireError | undefined {
+  let problem: WireError | undefined;
+  if (scanner.peek() !== OPEN_BRACE) scanner.fail('expected an object');
+  if (scanner.openObject(0)) {
+    do {
+      const key = scanner.key();
+      const found = scanField(scanner, scan, key);
+      problem ??= found;
+    } while (scanner.more(CLOSE_BRACE));
+  }
+  scan.objectEnd = scanner.pos - 1;
+  if (scanner.peek() !== -1) scanner.fail('expected the end of the text after the object');
+  return problem;
+}
+
+/** Reads the value of one top-level member. A wrong type is reported after the whole body is known to be JSON. */
+function scanField(scanner: JsonScanner, scan: ScanResult, key: number): WireError | undefined {
+  const length = scanner.escaped ? scanner.keyText(key).length : scanner.keyEnd - key - 2;
+  switch (length) {
+    case 4:
+      if (scanner.keyIs(key, 'user')) {
+        scan.user = stringSpan(scanner);
+        return undefined;
+      }
+      break;
+    case 5:
+      if (scanner.keyIs(key, 'model')) return scanModel(scanner, scan);
+      if (scanner.keyIs(key, 'input') && scan.kind === 'embedding') {
+        scanPrompt(scanner, scan);
+        return undefined;
+      }
+      if (scanner.keyIs(key, 'tools')) {
+        scan.toolCount = 0;
+        scan.tools = span(scanner, () => {
+          if (scanner.peek() !== OPEN_BRACKET) scanner.value(1);
+          else if (scanner.openArray(1)) {
+            do {
+              scan.toolCount++;
+              scanner.value(2);
+            } while (scanner.more(CLOSE_BRACKET));
+          }
+        });
+        return undefined;
+      }
+      break;
+    case 6:
+      if (scanner.keyIs(key, 'stream')) return scanStream(scanner, scan);
+      if (scanner.keyIs(key, 'prompt') && scan.kind === 'completion') {
+        scanPrompt(scanner, scan);
+        return undefined;
+      }
+      break;
+    case 8:
+      if (scanner.keyIs(key, 'messages') && scan.kind !== 'other' && scan.kind !== 'completion') return scanMessages(scanner, scan);
+      if (scanner.keyIs(key, 'metadata')) {
+        scan.metadata = span(scanner, () => scanner.value(1));
+        return undefined;
+      }
+      if (scanner.keyIs(key, 'thinking')) return scanReasoning(scanner, scan);
+      break;
+    case 9:
+      if (scanner.keyIs(key, 'reasoning')) return scanReasoning(scanner, scan);
+      break;
+    case 10:
+      if (scanner.keyIs(key, 'max_tokens')) {
+        scan.legacyMaxTokens = numberOf(scanner);
+        return undefined;
+      }
+      break;
+    case 11:
+      if (scanner.keyIs(key, 'guided_json')) return scanGuided(scanner, scan);
+      break;
+    case 13:
+      if (scanner.keyIs(key, 'prompt_embeds')) {
+        scan.text = span(scanner, () => scanner.value(1));
+        scan.promptTokens = Number.isNaN(scan.promptTokens) ? 1 : scan.promptTokens;
+        return undefined;
+      }
+      break;
+    case 14:
+      if (scanner.keyIs(key, 'stream_options')) {
+        scanStreamOptions(scanner, scan);
+        return undefined;
+      }
+      break;
+    case 15:
+      if (scanner.keyIs(key, 'response_format')) {
+        scan.responseFormat = span(scanner, () => scanner.value(1));
+        return undefined;
+      }
+      break;
+    case 16:
+      if (scanner.keyIs(key, 'prompt_cache_key')) {
+        scan.promptCacheKey = stringSpan(scanner);
+        return undefined;
+      }
+      if (scanner.keyIs(key, 'reasoning_effort')) return scanReasoning(scanner, scan);
+      break;
+    case 18:
+      if (scanner.keyIs(key, 'structured_outputs')) return scanGuided(scanner, scan);
+      break;
+    case 21:
+      if (scanner.keyIs(key, 'max_completion_tokens')) {
+        scan.maxTokens = numberOf(scanner);
+        return undefined;
+      }
+      break;
+    default:
+  }
+  scanner.value(1);
+  return undefined;
+}
+
+function span(scanner: JsonScanner, read: () => void): { readonly start: number; readonly end: number } {
+  scanner.peek();
+  const start = scanner.pos;
+  read();
+  return { start, end: scanner.pos };
+}
+
+/** Span of a string value; no span for a value of another type. */
+function stringSpan(scanner: JsonScanner): { readonly start: number; readonly end: number } {
+  const isString = scanner.peek() === QUOTE;
+  const start = scanner.pos;
+  scanner.value(1);
+  return isString ? { start, end: scanner.pos } : NO_SPAN;
+}
+
+function scanModel(scanner: JsonScanner, scan: ScanResult): WireError | undefined {
+  const isString = scanner.peek() === QUOTE;
+  const start = scanner.pos;
+  scanner.value(1);
+  scan.modelSpans.push({ start, end: scanner.pos });
+  if (!isString) return wireError(400, 'invalid_request', 'The field "model" must be a string.', 'model');
+  if (scanner.pos - start > MAX_MODEL_BYTES) {
+    return wireError(400, 'invalid_request', `The field "model" must be at most ${MAX_MODEL_BYTES} bytes long.`, 'model');
+  }
+  scan.model = decodeString(scanner.bytes, start, scanner.pos);
+  return undefined;
+}
+
+function scanStream(scanner: JsonScanner, scan: ScanResult): WireError | undefined {
+  const first = scanner.peek();
+  scanner.value(1);
+  scan.stream = first === 0x74;
+  if (first === 0x74 || first === 0x66 || first === 0x6e) return undefined;
+  return wireError(400, 'invalid_request', 'The field "stream" must be true or false.', 'stream');
+}
+
+function scanStreamOptions(scanner: JsonScanner, scan: ScanResult): void {
+  const first = scanner.peek();
+  const start = scanner.pos;
+  scan.includeUsage = false;
+  scan.includeUsageSpan = NO_SPAN;
+  if (first !== OPEN_BRACE) scanner.value(1);
+  else if (scanner.openObject(1)) {
+    do {
+      const key = scanner.key();
+      const wanted = scanner.keyIs(key, 'include_usage');
+      const value = scanner.peek();
+      const at = scanner.pos;
+      scanner.value(2);
+      if (wanted) {
+        scan.includeUsage = value === 0x74;
+        scan.includeUsageSpan = { start: at, end: scanner.pos };
+      }
+    } while (scanner.more(CLOSE_BRACE));
+  }
+  scan.streamOptions = { start, end: scanner.pos };
+}
+
+function scanReasoning(scanner: JsonScanner, scan: ScanResult): undefined {
+  const first = scanner.peek();
+  const start = scanner.pos;
+  scanner.value(1);
+  if (first === QUOTE) scan.reasoning = decodeString(scanner.bytes, start, scanner.pos) !== 'none';
+  else scan.reasoning = first === OPEN_BRACE || first === 0x74;
+  return undefined;
+}
+
+function scanGuided(scanner: JsonScanner, scan: ScanResult): undefined {
+  const first = scanner.peek();
+  scanner.value(1);
+  scan.guided = first !== 0x6e;
+  return undefined;
+}
+
+/** The number at the cursor; NaN for any other value, for a value below 0 and for one beyond the range of a double. */
+function numberOf(scanner: JsonScanner): number {
+  scanner.peek();
+  const start = scanner.pos;
+  scanner.value(1);
+  const first = scanner.bytes[start]!;
+  if (first < 0x30 || first > 0x39) return Number.NaN;
+  let text = '';
+  for (let i = start; i < scanner.pos && i - start < 32; i++) text += String.fromCharCode(scanner.bytes[i]!);
+  const value = Number(text);
+  return Number.isFinite(value) ? value : Number.NaN;
+}
+
+function scanPrompt(scanner: JsonScanner, scan: ScanResult): void {
+  scan.promptChars = 0;
+  scan.promptTokens = Number.NaN;
+  const first = scanner.peek();
+  const start = scanner.pos;
+  if (first === QUOTE) {
+    scanner.string();
+    scan.promptChars = scanner.chars;
+  } else if (first === OPEN_BRACKET) {
+    scanPromptList(scanner, scan, 1);
+  } else {
+    scanner.value(1);
+  }
+  scan.text = { start, end: scanner.pos };
+}
+
+/** A list of texts, of token ids, or of lists of token ids. */
+function scanPromptList(scanner: JsonScanner, scan: ScanResult, depth: number): void {
+  if (!scanner.openArray(depth)) return;
+  do {
+    const c = scanner.peek();
+    if (c === QUOTE) {
+      scanner.string();
+      scan.promptChars += scanner.chars;
+    } else if (c >= 0x30 && c <= 0x39) {
+      scanner.number();
+      scan.promptTokens = Number.isNaN(scan.promptTokens) ? 1 : scan.promptTokens + 1;
+    } else if (c === OPEN_BRACKET && depth === 1) {
+      scanPromptList(scanner, scan, depth + 1);
+    } else {
+      scanner.value(depth + 1);
+    }
+  } while (scanner.more(CLOSE_BRACKET));
+}
+
+function scanMessages(scanner: JsonScanner, scan: ScanResult): WireError | undefined {
+  scan.messages = [];
+  scan.images = 0;
+  scan.promptChars = 0;
+  let problem: WireError | undefined;
+  const first = scanner.peek();
+  const start = scanner.pos;
+  if (first !== OPEN_BRACKET) {
+    scanner.value(1);
+    problem = wireError(400, 'invalid_request', 'The field "messages" must be an array of messages.', 'messages');
+  } else if (scanner.openArray(1)) {
+    do {
+      const isObject = scanner.peek() === OPEN_BRACE;
+      const at = scanner.pos;
+      let role: number = ROLE.other;
+      if (isObject) role = scanMessage(scanner, scan);
+      else {
+        scanner.value(2);
+        problem ??= wireError(400, 'invalid_request', 'Each entry of "messages" must be an object.', 'messages');
+      }
+      scan.messages.push(at, scanner.pos, role);
+    } while (scanner.more(CLOSE_BRACKET));
+  }
+  scan.text = { start, end: scanner.pos };
+  return problem;
+}
+
+function scanMessage(scanner: JsonScanner, scan: ScanResult): number {
+  let role: number = ROLE.other;
+  let chars = 0;
+  let images = 0;
+  if (!scanner.openObject(2)) return role;
+  do {
+    const key = scanner.key();
+    if (scanner.keyIs(key, 'role')) {
+      role = scanRole(scanner);
+    } else if (scanner.keyIs(key, 'content')) {
+      chars = 0;
+      images = 0;
+      const c = scanner.peek();
+      if (c === QUOTE) {
+        scanner.string();
+        chars = scanner.chars;
+      } else if (c === OPEN_BRACKET) {
+        if (scanner.openArray(3)) {
+          do {
+            const part = scanPart(scanner);
+            if (part < 0) images++;
+            chars += part < 0 ? -1 - part : part;
+          } while (scanner.more(CLOSE_BRACKET));
+        }
+      } else {
+        scanner.value(3);
+      }
+    } else {
+      scanner.value(3);
+    }
+  } while (scanner.more(CLOSE_BRACE));
+  scan.promptChars += chars;
+  scan.images += images;
+  return role;
+}
+
+function scanRole(scanner: JsonScanner): number {
+  if (scanner.peek() !== QUOTE) {
+    scanner.value(3);
+    return ROLE.other;
+  }
+  const start = scanner.pos;
+  scanner.string();
+  const length = scanner.pos - start;
+  if (length !== 6 && length !== 8 && length !== 11 && !scanner.escaped) return ROLE.other;
+  switch (decodeString(scanner.bytes, start, scanner.pos)) {
+    case 'user':
+      return ROLE.user;
+    case 'system':
+    case 'developer':
+      return ROLE.system;
+    default:
+      return ROLE.other;
+  }
+}
+
+/** Reads one part of a message. Gives the code points of its text, or −1 − that number for an image. */
+function scanPart(scanner: JsonScanner): number {
+  const c = scanner.peek();
+  if (c === QUOTE) {
+    scanner.string();
+    return scanner.chars;
+  }
+  if (c !== OPEN_BRACE) {
+    scanner.value(4);
+    return 0;
+  }
+  let chars = 0;
+  let typed = false;
+  let imageType = false;
+  let imageField = false;
+  if (scanner.openObject(4)) {
+    do {
+      const key = scanner.key();
+      const isText = scanner.keyIs(key, 'text');
+      const isType = !isText && scanner.keyIs(key, 'type');
+      if (!isText && !isType && scanner.keyIs(key, 'image_url')) imageField = true;
+      const isString = scanner.peek() === QUOTE;
+      const start = scanner.pos;
+      scanner.value(5);
+      if (isText) chars = isString ? scanner.chars : 0;
+      else if (isType) {
+        typed = true;
+        imageType = isString && isImageType(decodeString(scanner.bytes, start, scanner.pos));
+      }
+    } while (scanner.more(CLOSE_BRACE));
+  }
+  return imageType || (imageField && !typed) ? -1 - chars : chars;
+}
+
+function isImageType(type: string): boolean {
+  return type === 'image_url' || type === 'input_image' || type === 'image';
+}
