@@ -1,0 +1,119 @@
+import type { Value } from '@signalbox/plugin-api';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Expression, PolicyProgram } from '../ir.ts';
+import { candidates, hostData, KINDS, partsWithRoot, programParts, TABLE } from './arbitrary-program.fixture.ts';
+import type { EvaluationHost, Evaluators } from './evaluators.ts';
+import { generate } from './generate.ts';
+import { instantiateGenerated } from './instantiate-generated.ts';
+import { interpret } from './interpret.ts';
+import type { HostData, ProgramParts } from './program.fixture.ts';
+import { hostOf, programOf } from './program.fixture.ts';
+import { expressionRoles } from './roles.ts';
+
+/** Negative zero is zero to a policy. */
+function plain(value: Value | undefined): Value | undefined {
+  if (typeof value === 'object') return value.map((member) => plain(member) ?? member);
+  return value === 0 ? 0 : value;
+}
+
+function results(program: PolicyProgram, evaluators: Evaluators, data: HostData, slots: readonly number[]): readonly unknown[] {
+  const host: EvaluationHost = hostOf(program, evaluators.targets, data);
+  const positions = Int32Array.from(slots);
+  return expressionRoles(program).map(({ expression, role }) => {
+    switch (role) {
+      case 'predicate':
+        return evaluators.predicate(expression)(host);
+      case 'value':
+        return plain(evaluators.value(expression)(host));
+      case 'filter': {
+        const out = new Int32Array(slots.length);
+        const count = evaluators.filter(expression)(host, positions, slots.length, out);
+        const inPlace = positions.slice();
+        expect(evaluators.filter(expression)(host, inPlace, slots.length, inPlace)).toBe(count);
+        expect(inPlace.subarray(0, count)).toEqual(out.subarray(0, count));
+        return [...out.subarray(0, count)];
+      }
+      case 'score': {
+        const out = new Float64Array(slots.length).fill(7);
+        evaluators.score(expression)(host, positions, slots.length, out);
+        return Array.from(out, (score) => plain(score));
+      }
+    }
+  });
+}
+
+function expectAgreement(parts: ProgramParts, data: HostData, slots: readonly number[]): void {
+  const program = programOf(TABLE, parts);
+  const interpreted = results(program, interpret(program), data, slots);
+  const generated = results(program, instantiateGenerated(program, generate(program)), data, slots);
+  expect(generated).toEqual(interpreted);
+}
+
+describe('generated code and the interpreter agree', () => {
+  test('on whole programs', () => {
+    fc.assert(
+      fc.property(programParts(4), hostData, candidates, (parts, data, slots) => expectAgreement(parts, data, slots)),
+      { numRuns: 1500 },
+    );
+  });
+
+  test.each(KINDS)('on expressions with %s at the root', (kind) => {
+    fc.assert(
+      fc.property(partsWithRoot(kind, 2), hostData, candidates, (parts, data, slots) => expectAgreement(parts, data, slots)),
+      { numRuns: 400 },
+    );
+  });
+
+  test('in another thread: artefact and program survive a structured clone', () => {
+    fc.assert(
+      fc.property(programParts(3), hostData, candidates, (parts, data, slots) => {
+        const program = programOf(TABLE, parts);
+        const copy = structuredClone(program);
+        const artefact = structuredClone(generate(program));
+        expect(generate(copy)).toEqual(artefact);
+        const here = results(program, interpret(program), data, slots);
+        expect(results(copy, instantiateGenerated(copy, artefact), data, slots)).toEqual(here);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('a trace changes no result, and every leaf tells what was read', () => {
+    fc.assert(
+      fc.property(programParts(3), hostData, candidates, (parts, data, slots) => {
+        const program = programOf(TABLE, parts);
+        const leaves: Expression[] = [];
+        const traced = interpret(program, {
+          trace: (leaf) => {
+            leaves.push(leaf.expression);
+            expect(leaf.expression.type).toBe('bool');
+          },
+        });
+        expect(results(program, traced, data, slots)).toEqual(results(program, interpret(program), data, slots));
+        expect(leaves.every((leaf) => leaf.kind !== 'and' && leaf.kind !== 'or' && leaf.kind !== 'not')).toBe(true);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('an explanation ends in the result of the evaluator', () => {
+    fc.assert(
+      fc.property(programParts(3), hostData, (parts, data) => {
+        const program = programOf(TABLE, parts);
+        const interpreter = interpret(program);
+        const host = hostOf(program, interpreter.targets, data);
+        for (const { expression, role } of expressionRoles(program)) {
+          if (role === 'predicate') {
+            expect(interpreter.traceExpression(expression, host).result === true).toBe(interpreter.predicate(expression)(host));
+          }
+          if (role === 'filter') {
+            const kept = interpreter.filter(expression)(host, Int32Array.of(1), 1, new Int32Array(1)) === 1;
+            expect(interpreter.traceExpression(expression, host, 1).result === true).toBe(kept);
+          }
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
