@@ -1,0 +1,482 @@
+import { createDiagnostic, sortDiagnostics, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { suggest } from '../diagnostics/suggest.ts';
+import type {
+  AnnotationNode,
+  BrokenStatementNode,
+  CommentNode,
+  FileNode,
+  GroupNode,
+  LanguageNode,
+  StatementKeyword,
+  StatementNode,
+  StringNode,
+} from './ast.ts';
+import { StatementParser } from './grammar.ts';
+import { tokenize } from './lexer.ts';
+import { findLimit, isTooLarge, maxRules } from './limits.ts';
+import type { ParseOptions, ParseResult, PolicyToken, PolicyTokenKind } from './parse-result.ts';
+import type { Span } from './span.ts';
+import { isStatementWord, misspelledStarts, statementStarts, statementWordMeant } from './statement-bounds.ts';
+import { describeFailure, describeUnknownStatement } from './syntax-errors.ts';
+import * as t from './token-types.ts';
+import { endOf, isKeyword, type LexToken } from './token-types.ts';
+
+/** The version of the language that this program knows. */
+export const languageVersion = 1;
+
+/** What the formatter needs beyond the result. */
+export interface DetailedParseResult extends ParseResult {
+  /** Braces do not pair up, or the file was not read at all: its layout must not be touched. */
+  readonly structureDamaged: boolean;
+}
+
+interface Block {
+  readonly node: GroupNode | BrokenStatementNode | undefined;
+  readonly open: LexToken | undefined;
+  readonly statements: StatementNode[];
+}
+
+/** Built on first use (about 25 ms) and kept: it holds no state from one parse to the next. */
+let parser: StatementParser | undefined;
+const sharedParser = (): StatementParser => (parser ??= new StatementParser());
+
+const tokenKind = (token: LexToken): PolicyTokenKind => {
+  const type = token.tokenType;
+  if (type === t.StringLiteral) return 'string';
+  if (type === t.RegexLiteral) return 'regex';
+  if (type === t.Ident) return 'name';
+  if (isKeyword(type)) return 'keyword';
+  if (token.literal !== undefined) return 'number';
+  if (type === t.Unknown) return 'unknown';
+  return /^[-+*/<>=!?.]+$/.test(type.name) && type !== t.Dot ? 'operator' : 'punctuation';
+};
+
+const publicTokens = (tokens: readonly LexToken[], comments: readonly CommentNode[]): readonly PolicyToken[] => {
+  const all: PolicyToken[] = [];
+  let next = 0;
+  const addCommentsUpTo = (offset: number): void => {
+    for (let comment = comments[next]; comment !== undefined && comment.span.start < offset; comment = comments[next]) {
+      all.push({ kind: 'comment', text: comment.text, start: comment.span.start, end: comment.span.end });
+      next += 1;
+    }
+  };
+  for (const token of tokens) {
+    addCommentsUpTo(token.startOffset);
+    all.push({ kind: tokenKind(token), text: token.image, start: token.startOffset, end: endOf(token) });
+  }
+  addCommentsUpTo(Number.POSITIVE_INFINITY);
+  return all;
+};
+
+/** Text of the doc comments on the lines directly above `offset`. */
+const docAbove = (text: string, comments: readonly CommentNode[], offset: number): string | undefined => {
+  let low = 0;
+  let high = comments.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((comments[middle]?.span.start ?? 0) < offset) low = middle + 1;
+    else high = middle;
+  }
+  const lines: string[] = [];
+  let below = offset;
+  for (let index = low - 1; index >= 0; index -= 1) {
+    const comment = comments[index];
+    if (comment === undefined || !comment.doc) break;
+    if (!/^[ \t]*(?:\r\n|\n|\r)[ \t]*$/.test(text.slice(comment.span.end, below))) break;
+    const lineStart = Math.max(text.lastIndexOf('\n', comment.span.start - 1), text.lastIndexOf('\r', comment.span.start - 1)) + 1;
+    if (!/^[ \t\uFEFF]*$/.test(text.slice(lineStart, comment.span.start))) break;
+    lines.unshift(comment.text.replace(/^##+ ?/, ''));
+    below = comment.span.start;
+  }
+  return lines.length === 0 ? undefined : lines.join('\n');
+};
+
+const countsAsRule = (node: StatementNode): boolean =>
+  node.kind === 'route' || node.kind === 'default' || node.kind === 'admission' || node.kind === 'broken';
+
+/** Reads a whole file statement by statement: see `parsePolicy`. */
+export const parsePolicyInDetail = (text: string, { file }: ParseOptions): DetailedParseResult => {
+  const whole: Span = { file, start: 0, end: text.length };
+  if (isTooLarge(text)) {
+    const span = { file, start: 0, end: 0 };
+    return {
+      file: { kind: 'file', span: whole, file, text, statements: [], comments: [] },
+      diagnostics: [
+        createDiagnostic('E0140', span, 'this file has more than 1 MiB', { help: 'split it by `import`' }),
+      ],
+      tokens: [],
+      structureDamaged: true,
+    };
+  }
+
+  const statementParser = sharedParser();
+  const lexed = tokenize(text, file);
+  const { tokens, comments } = lexed;
+  const found: Diagnostic[] = [];
+  const unreadable: Span[] = [];
+  const root: Block = { node: undefined, open: undefined, statements: [] };
+  const blocks: Block[] = [root];
+  let language: LanguageNode | undefined;
+  let pending: AnnotationNode[] = [];
+  let pendingStart: number | undefined;
+  let pendingBroken = false;
+  let rules = 0;
+  let owedClosers = 0;
+  let structureDamaged = false;
+
+  const currentBlock = (): Block => blocks.at(-1) ?? root;
+  const spanOfTokens = (from: number, to: number): Span => {
+    const first = tokens[from];
+    const last = tokens[to - 1];
+    return { file, start: first?.startOffset ?? 0, end: last === undefined ? 0 : endOf(last) };
+  };
+
+  const hasFatal = (span: Span): boolean => {
+    let low = 0;
+    let high = lexed.fatalOffsets.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((lexed.fatalOffsets[middle] ?? 0) < span.start) low = middle + 1;
+      else high = middle;
+    }
+    const offset = lexed.fatalOffsets[low];
+    return offset !== undefined && offset < span.end;
+  };
+
+  /** Attaches what stands before the statement, and puts it where it belongs. */
+  const dress = <T extends StatementNode>(node: T): T => {
+    const start = pendingStart === undefined ? node.span.start : (tokens[pendingStart]?.startOffset ?? node.span.start);
+    const doc = comments.length === 0 ? undefined : docAbove(text, comments, start);
+    const dressed: T = {
+      ...node,
+      ...(pending.length === 0 ? {} : { annotations: pending, span: { ...node.span, start } }),
+      ...(doc === undefined ? {} : { doc }),
+    };
+    pending = [];
+    pendingStart = undefined;
+    pendingBroken = false;
+    return dressed;
+  };
+
+  const countRule = (node: StatementNode): void => {
+    if (!countsAsRule(node)) return;
+    rules += 1;
+    if (rules === maxRules + 1) {
+      found.push(
+        createDiagnostic('E0141', node.head, 'this file has more than 20,000 rules', { help: 'split it by `import`' }),
+      );
+    }
+  };
+
+  const add = (node: StatementNode): void => {
+    countRule(node);
+    currentBlock().statements.push(node);
+  };
+
+  /** What can still be told of a statement that did not parse. Takes the annotations before it. */
+  const brokenNode = (from: number, to: number): BrokenStatementNode => {
+    const first = tokens[from];
+    const begin = pendingStart ?? from;
+    const span = spanOfTokens(begin, to);
+    const meant =
+      first === undefined
+        ? undefined
+        : isStatementWord(first)
+          ? first.tokenType.name
+          : (statementWordMeant(first, tokens[from + 1]) ?? suggest(first.image, t.statementWords));
+    const keyword = meant as StatementKeyword | undefined;
+    const inside = tokens.slice(from + 1, Math.min(to, from + 4));
+    const labelAt = inside.findIndex((token) => token.tokenType === t.StringLiteral);
+    const label = labelAt === 0 || (keyword === 'define' && labelAt === 1) ? inside[labelAt]?.literal : undefined;
+    const nameToken =
+      keyword === 'use' || keyword === 'import'
+        ? tokens.slice(from, to).find((_, index, all) => all[index - 1]?.tokenType === t.As)
+        : inside[0];
+    const named = keyword === 'let' || keyword === 'define' || keyword === 'use' || keyword === 'import';
+    const name = named && nameToken?.tokenType === t.Ident ? nameToken : undefined;
+    const headEnd = label?.span.end ?? (first === undefined ? span.end : endOf(first));
+    return dress({
+      kind: 'broken',
+      span,
+      head: { file, start: first?.startOffset ?? span.start, end: headEnd },
+      annotations: [],
+      text: text.slice(span.start, span.end),
+      statements: [],
+      ...(keyword === undefined ? {} : { keyword }),
+      ...(label === undefined ? {} : { label: label as StringNode }),
+      ...(name === undefined
+        ? {}
+        : { name: { kind: 'ident' as const, span: spanOfTokens(tokens.indexOf(name, from), tokens.indexOf(name, from) + 1), text: name.image } }),
+    });
+  };
+
+  interface Attempt {
+    readonly node?: StatementNode | LanguageNode;
+    readonly diagnostics: readonly Diagnostic[];
+    /** It failed because its tokens ended. */
+    readonly cutShort?: boolean;
+  }
+
+  const attempt = (from: number, to: number, foundInstead: number = to): Attempt => {
+    const span = spanOfTokens(from, to);
+    const first = tokens[from];
+    if (first === undefined) return { diagnostics: [] };
+    if (hasFatal(span)) {
+      unreadable.push(span);
+      return { diagnostics: [] };
+    }
+    if (pendingBroken) return { diagnostics: [] };
+    const limit = findLimit(tokens, from, to, blocks.length - 1, file);
+    if (limit !== undefined) return { diagnostics: [limit] };
+    if (!isStatementWord(first)) return { diagnostics: [describeUnknownStatement(file, first, tokens[from + 1])] };
+    const piece = tokens.slice(from, to);
+    const { node, failure, diagnostics } = statementParser.readStatement(piece, file);
+    if (failure === undefined) return node === undefined ? { diagnostics } : { node, diagnostics };
+    const cutShort = failure.index === piece.length;
+    const sought = cutShort && foundInstead < to ? { ...failure, index: foundInstead - from } : failure;
+    const finding = describeFailure({ file, tokens: piece, next: tokens[to], failure: sought });
+    return { diagnostics: [...diagnostics, finding], cutShort };
+  };
+
+  const addLanguage = (node: LanguageNode, from: number, to: number): void => {
+    const first = language === undefined && root.statements.length === 0 && blocks.length === 1 && pendingStart === undefined;
+    if (first) language = node;
+    else {
+      found.push(
+        createDiagnostic('E0130', node.span, '`language` stands once, as the first statement of the file', {
+          ...(language === undefined ? {} : { labels: [{ span: language.span, message: 'first written here' }] }),
+        }),
+      );
+      add(brokenNode(from, to));
+    }
+  };
+
+  const accept = (outcome: Attempt, from: number, to: number): void => {
+    found.push(...outcome.diagnostics);
+    if (outcome.node === undefined) add(brokenNode(from, to));
+    else if (outcome.node.kind === 'language') addLanguage(outcome.node, from, to);
+    else add(dress(outcome.node));
+  };
+
+  /** A statement that fails is cut where a line begins with a misspelled statement word. */
+  const readStatement = (from: number, to: number, foundInstead?: number): void => {
+    const outcome = attempt(from, to, foundInstead);
+    const cuts = outcome.node === undefined ? misspelledStarts(tokens, from, to) : [];
+    const [firstCut] = cuts;
+    if (firstCut === undefined) {
+      accept(outcome, from, to);
+      return;
+    }
+    accept(attempt(from, firstCut), from, firstCut);
+    for (const [index, cut] of cuts.entries()) {
+      const end = cuts[index + 1] ?? to;
+      accept(attempt(cut, end), cut, end);
+    }
+  };
+
+  const openGroup = (from: number, to: number): void => {
+    const outcome = attempt(from, to);
+    found.push(...outcome.diagnostics);
+    const node = outcome.node?.kind === 'group' ? dress(outcome.node) : brokenNode(from, to);
+    blocks.push({ node, open: tokens[to - 1], statements: [] });
+  };
+
+  const finishGroup = (block: Block, end: number): void => {
+    if (block.node === undefined) return;
+    const span = { ...block.node.span, end: Math.max(end, block.node.span.end) };
+    const closed = { ...block.node, span, statements: block.statements };
+    add(closed.kind === 'broken' ? { ...closed, text: text.slice(span.start, span.end) } : closed);
+  };
+
+  const dropAnnotations = (): void => {
+    if (pendingStart === undefined) return;
+    const at = pendingStart;
+    if (!pendingBroken) {
+      const span = pending.at(-1)?.span ?? spanOfTokens(at, at + 1);
+      found.push(createDiagnostic('E0131', span, 'no statement follows this annotation'));
+    }
+    const to = tokens.findIndex((token, index) => index > at && token.startOffset >= (pending.at(-1)?.span.end ?? 0));
+    pending = [];
+    add(brokenNode(at, to === -1 ? tokens.length : Math.max(to, at + 1)));
+  };
+
+  const closeGroup = (index: number): void => {
+    dropAnnotations();
+    const token = tokens[index];
+    if (token === undefined) return;
+    if (blocks.length > 1) {
+      const block = blocks.pop() ?? root;
+      finishGroup(block, endOf(token));
+      return;
+    }
+    structureDamaged = true;
+    if (owedClosers > 0) owedClosers -= 1;
+    else found.push(describeUnknownStatement(file, token, undefined));
+    add(brokenNode(index, index + 1));
+  };
+
+  const readAnnotations = (from: number, to: number): number => {
+    pendingStart ??= from;
+    const span = spanOfTokens(from, to);
+    const { node, failure, diagnostics, taken } = statementParser.readAnnotations(tokens.slice(from, to), file);
+    if (hasFatal(span)) {
+      unreadable.push(span);
+      pendingBroken = true;
+      return to;
+    }
+    const limit = findLimit(tokens, from, to, blocks.length - 1, file);
+    if (failure !== undefined) {
+      if (!pendingBroken) found.push(limit ?? describeFailure({ file, tokens: tokens.slice(from, to), next: tokens[to], failure }));
+      pendingBroken = true;
+      return to;
+    }
+    found.push(...diagnostics);
+    pending.push(...(node ?? []));
+    return Math.max(from + 1, from + taken);
+  };
+
+  /** The end of the statement at `from`: the first `}` that is not its own. */
+  const ownEnd = (from: number, to: number): number => {
+    const type = tokens[from]?.tokenType;
+    let depth = 0;
+    let ownsNext = type === t.Define || type === t.Test;
+    for (let index = from; index < to; index += 1) {
+      const token = tokens[index];
+      if (token?.tokenType === t.LCurly) {
+        depth += 1;
+        ownsNext = false;
+      } else if (token?.tokenType === t.RCurly) {
+        const after = tokens[index + 1];
+        const inMidLine = index + 1 < to && after !== undefined && after.tokenType !== t.RCurly && !after.lineStart;
+        if (depth > 0) depth -= 1;
+        else if (ownsNext) ownsNext = false;
+        else if (!inMidLine) return index;
+      }
+    }
+    if (depth > 0) {
+      owedClosers += depth;
+      structureDamaged = true;
+    }
+    return to;
+  };
+
+  const firstBrace = (from: number, to: number): number => {
+    let index = from;
+    while (index < to && tokens[index]?.tokenType !== t.LCurly) index += 1;
+    return index;
+  };
+
+  const readPiece = (from: number, to: number, foundInstead?: number): void => {
+    let at = from;
+    while (at < to) {
+      const type = tokens[at]?.tokenType;
+      if (type === t.RCurly) {
+        closeGroup(at);
+        at += 1;
+        continue;
+      }
+      if (type === t.At) {
+        at = readAnnotations(at, to);
+        continue;
+      }
+      const brace = type === t.Group ? firstBrace(at, to) : to;
+      if (brace < to) {
+        openGroup(at, brace + 1);
+        at = brace + 1;
+        continue;
+      }
+      if (type === t.Group) {
+        owedClosers += 1;
+        structureDamaged = true;
+      }
+      const end = ownEnd(at, to);
+      readStatement(at, end, foundInstead);
+      at = end;
+    }
+  };
+
+  const starts = statementStarts(tokens);
+  for (let index = 0; index < starts.length; index += 1) {
+    const from = starts[index] ?? 0;
+    const to = starts[index + 1] ?? tokens.length;
+    const next = tokens[to];
+    const mayMerge = next !== undefined && !next.lineStart && isStatementWord(next) && isStatementWord(tokens[from]);
+    if (mayMerge && tokens[to - 1]?.tokenType !== t.RCurly && tokens[to - 1]?.tokenType !== t.LCurly) {
+      // A statement word in mid-line, after something incomplete, was meant as a name: `let queue = 5`.
+      const after = starts[index + 2] ?? tokens.length;
+      const isCutShort = statementParser.readStatement(tokens.slice(from, to), file).failure?.index === to - from;
+      const standsAlone = statementParser.readStatement(tokens.slice(to, after), file).failure === undefined;
+      if (isCutShort && !standsAlone) {
+        readPiece(from, after, to);
+        index += 1;
+        continue;
+      }
+    }
+    readPiece(from, to);
+  }
+  dropAnnotations();
+  if (blocks.length > 1) {
+    const innermost = blocks.at(-1);
+    structureDamaged = true;
+    if (owedClosers === 0 && innermost?.open !== undefined) {
+      const end = tokens.at(-1) === undefined ? 0 : endOf(tokens.at(-1) as LexToken);
+      const span = { file, start: end, end };
+      const open = { file, start: innermost.open.startOffset, end: endOf(innermost.open) };
+      found.push(
+        createDiagnostic('E0126', span, 'expected `}`, found the end of the file', {
+          labels: [{ span: open, message: 'this group is never closed' }],
+        }),
+      );
+    }
+    while (blocks.length > 1) {
+      const block = blocks.pop();
+      if (block !== undefined) finishGroup(block, block.statements.at(-1)?.span.end ?? 0);
+    }
+  }
+
+  if (language !== undefined && language.version.value !== languageVersion) {
+    const finding = createDiagnostic(
+      'E0133',
+      language.version.span,
+      `version ${language.version.raw} of the language is not supported`,
+      { help: `this program knows version ${languageVersion}` },
+    );
+    return {
+      file: { kind: 'file', span: whole, file, text, language, statements: [], comments },
+      diagnostics: [finding],
+      tokens: publicTokens(tokens, comments),
+      structureDamaged: true,
+    };
+  }
+
+  // Of the stray characters in a statement only the first is told.
+  const strayReported = new Set<Span>();
+  const lexical = lexed.diagnostics.filter((diagnostic) => {
+    if (diagnostic.code !== 'E0101') return true;
+    const owner = unreadable.find((span) => span.start <= diagnostic.span.start && diagnostic.span.start < span.end);
+    if (owner === undefined) return true;
+    if (strayReported.has(owner)) return false;
+    strayReported.add(owner);
+    return true;
+  });
+
+  const node: FileNode = {
+    kind: 'file', span: whole, file, text, statements: root.statements, comments,
+    ...(language === undefined ? {} : { language }),
+  };
+  return {
+    file: node,
+    diagnostics: sortDiagnostics([...lexical, ...found]),
+    tokens: publicTokens(tokens, comments),
+    structureDamaged,
+  };
+};
+
+/**
+ * The tree of one `.route` file, with the findings of lexer and parser. Never throws, whatever the text. Each statement that
+ * does not parse gives one finding and a broken node; all others are there in full.
+ */
+export const parsePolicy = (text: string, options: ParseOptions): ParseResult => {
+  const { file, diagnostics, tokens } = parsePolicyInDetail(text, options);
+  return { file, diagnostics, tokens };
+};
