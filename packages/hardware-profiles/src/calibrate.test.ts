@@ -47,7 +47,9 @@ test('the generated module is what the script writes from the data', () => {
 test('time per output token on held-out rows of dense models is predicted within 6 % in the median', () => {
   const errors = dense.flatMap(heldOutErrorsPct);
   report(`held-out rows, dense models (${dense.length} configurations): ${summary(errors)}`);
-  report(`held-out rows, mixtures of experts (${sparse.length} configurations): ${summary(sparse.flatMap(heldOutErrorsPct))}`);
+  report(
+    `held-out rows, mixtures of experts (${sparse.length} configurations): ${summary(sparse.flatMap(heldOutErrorsPct))}`,
+  );
   expect(errors.length).toBeGreaterThan(150);
   expect(median(errors)).toBeLessThanOrEqual(6);
 });
@@ -74,7 +76,13 @@ test('whole configurations that were held out are estimated, and the error is pr
   const otherEngines = estimateErrors(dense, () => true);
   const noTwin = estimateErrors(
     dense,
-    (other, set) => !(other.gpu === set.gpu && other.gpuCount === set.gpuCount && other.modelSizeB === set.modelSizeB && other.precision === set.precision),
+    (other, set) =>
+      !(
+        other.gpu === set.gpu &&
+        other.gpuCount === set.gpuCount &&
+        other.modelSizeB === set.modelSizeB &&
+        other.precision === set.precision
+      ),
   );
   const noModel = estimateErrors(dense, (other, set) => other.model !== set.model);
   const noGpu = estimateErrors(dense, (other, set) => other.gpu !== set.gpu);
@@ -95,13 +103,22 @@ test('whole configurations that were held out are estimated, and the error is pr
 
 test('published peak prefill rates agree with the profiles within a factor of two', () => {
   const rows = parseCsv(read('throughput-measured.csv.gz')).filter(
-    (row) => row['kind']?.startsWith('measured peakPrefillThroughput') === true && row['model'] === 'Qwen3-32B' && row['gpu']?.startsWith('H100') === true,
+    (row) =>
+      row['kind']?.startsWith('measured peakPrefillThroughput') === true &&
+      row['model'] === 'Qwen3-32B' &&
+      row['gpu']?.startsWith('H100') === true,
   );
   expect(rows.length).toBeGreaterThanOrEqual(3);
   for (const row of rows) {
-    const profile = findProfile({ gpu: row['gpu'] ?? '', gpuCount: Number(row['gpu_count']), modelName: row['model'] ?? '' });
+    const profile = findProfile({
+      gpu: row['gpu'] ?? '',
+      gpuCount: Number(row['gpu_count']),
+      modelName: row['model'] ?? '',
+    });
     const ratio = (profile?.prefillTokensPerSecond ?? 0) / Number(row['prefill_tok_s']);
-    report(`prefill, ${row['model']} on ${row['gpu_count']} × H100, ${row['engine']}: profile ÷ published = ${ratio.toFixed(2)}`);
+    report(
+      `prefill, ${row['model']} on ${row['gpu_count']} × H100, ${row['engine']}: profile ÷ published = ${ratio.toFixed(2)}`,
+    );
     expect(ratio).toBeGreaterThan(0.5);
     expect(ratio).toBeLessThan(2);
   }
@@ -113,7 +130,12 @@ test('rows made from known coefficients give the coefficients back', () => {
     fc.property(coefficient, coefficient, coefficient, coefficient, (aMs, bMs, kMs, pMs) => {
       const decode = { aMs, bMs: bMs / 50, kMs: kMs / 100, pMs: pMs / 100 };
       const rows = [1, 4, 16, 64].flatMap((concurrency) =>
-        [[128, 128], [1024, 256], [4096, 512], [512, 2048]].map(([promptTokens = 0, outputTokens = 0]) => {
+        [
+          [128, 128],
+          [1024, 256],
+          [4096, 512],
+          [512, 2048],
+        ].map(([promptTokens = 0, outputTokens = 0]) => {
           const load = { concurrency, promptTokens, outputTokens };
           return { ...load, tpotMs: timePerOutputTokenMs({ decode, prefill: { fixedMs: 0, perTokenMs: 0 } }, load) };
         }),
@@ -130,20 +152,26 @@ test('rows made from known coefficients give the coefficients back', () => {
 test('no coefficient is ever negative', () => {
   const value = fc.double({ min: 0, max: 100, noNaN: true });
   fc.assert(
-    fc.property(fc.array(fc.tuple(value, value, value, fc.double({ min: 0.1, max: 100, noNaN: true })), { maxLength: 20 }), (rows) => {
-      const fitted = fitNonNegative(rows.map(([x, y, z]) => [x, y, z]), rows.map(([, , , target]) => target));
-      expect(fitted.every((coefficient) => coefficient >= 0)).toBe(true);
-    }),
+    fc.property(
+      fc.array(fc.tuple(value, value, value, fc.double({ min: 0.1, max: 100, noNaN: true })), { maxLength: 20 }),
+      (rows) => {
+        const fitted = fitNonNegative(
+          rows.map(([x, y, z]) => [x, y, z]),
+          rows.map(([, , , target]) => target),
+        );
+        expect(fitted.every((coefficient) => coefficient >= 0)).toBe(true);
+      },
+    ),
   );
 });
 
 test('every configuration with a specification becomes a profile, and the data covers the published fits', () => {
   const gpus = readGpuSpecs(texts.gpuSpecs);
-  for (const set of sets) {
+  const prefills = sets.map((set) => {
     const gpu = gpus.find(({ id }) => id === set.gpu);
-    expect(gpu, set.gpu).toBeDefined();
-    if (gpu !== undefined) expect(calibrate(set, gpu).prefill.perTokenMs).toBeGreaterThan(0);
-  }
+    return gpu === undefined ? 0 : calibrate(set, gpu).prefill.perTokenMs;
+  });
+  expect(Math.min(...prefills)).toBeGreaterThan(0);
   expect(measuredConfigurations).toHaveLength(sets.length);
 });
 

@@ -37,7 +37,8 @@ export interface CalibrationTexts {
   readonly splitwise: string;
 }
 
-const siliconSource = 'github:ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/systems/silicon_sample.csv';
+const siliconSource =
+  'github:ai-dynamo/aiconfigurator@095f58a51c4c:aic-core/src/aiconfigurator_core/systems/silicon_sample.csv';
 const splitwiseSource = 'github:Mutinifni/splitwise-sim@8f99e7dc9b40:data/perf_model.csv';
 
 const gpuOfSystem: Readonly<Record<string, string>> = {
@@ -91,7 +92,14 @@ function readSilicon(text: string): RowSet[] {
     const model = record['model_path'] ?? '';
     const size = modelSizeFromName(model);
     const tpotMs = Number(record['silicon_tpot_ms']);
-    if (record['mode'] !== 'agg' || gpu === undefined || size === undefined || !(Number(record['concurrency']) > 0) || !(tpotMs > 0)) continue;
+    if (
+      record['mode'] !== 'agg' ||
+      gpu === undefined ||
+      size === undefined ||
+      !(Number(record['concurrency']) > 0) ||
+      !(tpotMs > 0)
+    )
+      continue;
     const count = (name: string): number => Math.max(1, Number(record[name] ?? 1));
     const gpuCount = count('tp_size') * count('pp_size') * count('attention_dp_size');
     const engine = (record['backend'] ?? 'unstated') as Engine;
@@ -101,7 +109,17 @@ function readSilicon(text: string): RowSet[] {
     const key = `${id} ${size.parameters === size.activeParameters ? '' : spread}`;
     let group = groups.get(key);
     if (group === undefined) {
-      const set = { id, gpu, gpuCount, model, ...sizesB(size), precision, engine, source: siliconSource, interference: true };
+      const set = {
+        id,
+        gpu,
+        gpuCount,
+        model,
+        ...sizesB(size),
+        precision,
+        engine,
+        source: siliconSource,
+        interference: true,
+      };
       groups.set(key, (group = { set, rows: [] }));
     }
     group.rows.push({
@@ -131,7 +149,17 @@ function readSplitwise(text: string): RowSet[] {
     const id = configurationId(gpu, gpuCount, model, 'bf16', 'unstated');
     let group = groups.get(id);
     if (group === undefined) {
-      const set = { id, gpu, gpuCount, model, ...sizesB(size), precision: 'bf16', engine: 'unstated', source: splitwiseSource, interference: false } as const;
+      const set = {
+        id,
+        gpu,
+        gpuCount,
+        model,
+        ...sizesB(size),
+        precision: 'bf16',
+        engine: 'unstated',
+        source: splitwiseSource,
+        interference: false,
+      } as const;
       groups.set(id, (group = { set, rows: [] }));
     }
     group.rows.push({
@@ -142,14 +170,19 @@ function readSplitwise(text: string): RowSet[] {
       ...optional('ttftMs', record['prompt_ms']),
     });
   }
-  return [...groups.values()].map(({ set, rows }) => ({ ...set, rows: rows.filter((row) => ranAsOneBatch(row, rows)) }));
+  return [...groups.values()].map(({ set, rows }) => ({
+    ...set,
+    rows: rows.filter((row) => ranAsOneBatch(row, rows)),
+  }));
 }
 
 /** False for a batch that prefilled in less than half the time of a smaller one: it did not fit the memory and ran in parts (70B on two GPUs, batch 64). */
 function ranAsOneBatch(row: MeasuredRow, all: readonly MeasuredRow[]): boolean {
   return !all.some(
     (other) =>
-      other.promptTokens === row.promptTokens && other.concurrency < row.concurrency && (row.ttftMs ?? 0) < (other.ttftMs ?? 0) / 2,
+      other.promptTokens === row.promptTokens &&
+      other.concurrency < row.concurrency &&
+      (row.ttftMs ?? 0) < (other.ttftMs ?? 0) / 2,
   );
 }
 
@@ -158,7 +191,10 @@ function configurationId(gpu: string, gpuCount: number, model: string, precision
   return `${gpu}x${gpuCount}/${short}/${precision}/${engine}`;
 }
 
-const sizesB = (size: { parameters: number; activeParameters: number }): { modelSizeB: number; activeSizeB: number } => ({
+const sizesB = (size: {
+  parameters: number;
+  activeParameters: number;
+}): { modelSizeB: number; activeSizeB: number } => ({
   modelSizeB: size.parameters / 1e9,
   activeSizeB: size.activeParameters / 1e9,
 });
@@ -211,7 +247,9 @@ const rowKey = (row: MeasuredRow): string => `${row.promptTokens}/${row.outputTo
 /** Absolute errors in percent of predicted times per output token, one for each timed row, in order. */
 export function tpotErrorsPct(decode: DecodeModel, rows: readonly MeasuredRow[]): readonly number[] {
   const model = { decode, prefill: { fixedMs: 0, perTokenMs: 0 } };
-  return rows.flatMap((row) => (row.tpotMs === undefined ? [] : [100 * Math.abs(timePerOutputTokenMs(model, row) / row.tpotMs - 1)]));
+  return rows.flatMap((row) =>
+    row.tpotMs === undefined ? [] : [100 * Math.abs(timePerOutputTokenMs(model, row) / row.tpotMs - 1)],
+  );
 }
 
 /** Prefill time where each row timed one batch of `concurrency` prompts prefilled together: fixed + perToken·concurrency·prompt. */
@@ -226,7 +264,10 @@ function fitBatchedPrefillModel(rows: readonly MeasuredRow[]): PrefillModel | un
 
 /** Errors on the held-out rows of a fit to the others. */
 export function heldOutErrorsPct(set: RowSet): readonly number[] {
-  const decode = fitDecodeModel(set.rows.filter((row) => !isHeldOut(row)), set.interference);
+  const decode = fitDecodeModel(
+    set.rows.filter((row) => !isHeldOut(row)),
+    set.interference,
+  );
   return tpotErrorsPct(decode, set.rows.filter(isHeldOut));
 }
 
@@ -267,7 +308,11 @@ export function calibrate(set: RowSet, gpu: GpuSpec): MeasuredConfiguration {
   };
 }
 
-function prefillOf(set: RowSet, gpu: GpuSpec, decode: DecodeModel): PrefillModel & { readonly from: MeasuredConfiguration['prefillFrom'] } {
+function prefillOf(
+  set: RowSet,
+  gpu: GpuSpec,
+  decode: DecodeModel,
+): PrefillModel & { readonly from: MeasuredConfiguration['prefillFrom'] } {
   const fitted = set.interference ? fitPrefillModel(set.rows) : fitBatchedPrefillModel(set.rows);
   if (fitted !== undefined) return { ...fitted, from: 'ttft' };
   const roofline = rooflineCoefficients({
@@ -286,7 +331,8 @@ const round = (value: number): number => Number(value.toPrecision(5));
 
 /** The text of `profiles.generated.ts`. */
 export function renderGenerated(texts: CalibrationTexts): string {
-  const list = (values: readonly unknown[]): string => `[\n${values.map((value) => `  ${JSON.stringify(value)},`).join('\n')}\n]`;
+  const list = (values: readonly unknown[]): string =>
+    `[\n${values.map((value) => `  ${JSON.stringify(value)},`).join('\n')}\n]`;
   const gpus = readGpuSpecs(texts.gpuSpecs);
   const configurations = readRowSets(texts).flatMap((set) => {
     const gpu = gpus.find(({ id }) => id === set.gpu);

@@ -2,7 +2,14 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { findProfile } from './find-profile.ts';
 import { findGpu, knownGpus, suggestGpus } from './gpu-names.ts';
-import { decodeStepMs, decodeTokensPerSecond, predictRequest, prefillMs, requestThroughput, tokensToMs } from './latency.ts';
+import {
+  decodeStepMs,
+  decodeTokensPerSecond,
+  predictRequest,
+  prefillMs,
+  requestThroughput,
+  tokensToMs,
+} from './latency.ts';
 import { modelSizeFromName, parseModelSize } from './model-size.ts';
 import { measuredConfigurations } from './profiles.generated.ts';
 import { predictSecondsTextbook, textbookProfiles, textbookTokensPerSecond } from './textbook.ts';
@@ -37,7 +44,13 @@ describe('worked examples', () => {
 describe('look-up', () => {
   test('a measured configuration is found by GPU, count, size and precision, and says so', () => {
     const profile = findProfile({ gpu: 'H100', gpuCount: 4, modelSize: '70B', precision: 'fp8' });
-    expect(profile).toMatchObject({ provenance: 'measured', engine: 'vllm', gpu: 'H100-80GB-SXM', powerW: 2800, fitsMemory: true });
+    expect(profile).toMatchObject({
+      provenance: 'measured',
+      engine: 'vllm',
+      gpu: 'H100-80GB-SXM',
+      powerW: 2800,
+      fitsMemory: true,
+    });
     expect(profile?.sources.length).toBeGreaterThan(0);
     expect(profile?.fit?.heldOutRows).toBeGreaterThan(0);
   });
@@ -63,7 +76,11 @@ describe('look-up', () => {
   });
 
   test('a model that does not fit the memory says so', () => {
-    expect(findProfile({ gpu: 'L4', modelSize: '70B' })).toMatchObject({ fitsMemory: false, kvTokensCapacity: 0, maxBatch: 1 });
+    expect(findProfile({ gpu: 'L4', modelSize: '70B' })).toMatchObject({
+      fitsMemory: false,
+      kvTokensCapacity: 0,
+      maxBatch: 1,
+    });
   });
 
   test('an unknown GPU, precision, size or count gives undefined, and suggestions name the closest', () => {
@@ -77,9 +94,8 @@ describe('look-up', () => {
   });
 
   test('GPU names are read in their usual spellings', () => {
-    for (const name of ['H100', 'h100_sxm', 'NVIDIA-H100-80GB-HBM3', 'nvidia h100 80gb', 'H100-80GB-SXM']) {
-      expect(findGpu(name)?.id, name).toBe('H100-80GB-SXM');
-    }
+    const names = ['H100', 'h100_sxm', 'NVIDIA-H100-80GB-HBM3', 'nvidia h100 80gb', 'H100-80GB-SXM'];
+    expect(names.map((name) => findGpu(name)?.id)).toEqual(names.map(() => 'H100-80GB-SXM'));
     expect(findGpu('Tesla T4')?.id).toBe('T4-16GB');
     expect(findGpu('AMD Instinct MI300X')?.id).toBe('MI300X-192GB');
     expect(findGpu('a100')?.id).toBe('A100-80GB-SXM');
@@ -122,10 +138,18 @@ describe('predictions', () => {
     if (profile === undefined) throw new Error('expected a profile');
     const tokens = fc.nat({ max: 50_000 });
     fc.assert(
-      fc.property(tokens, tokens, fc.integer({ min: 1, max: 256 }), fc.nat({ max: 64 }), (prompt, more, batch, moreBatch) => {
-        expect(prefillMs(profile, prompt + more)).toBeGreaterThanOrEqual(prefillMs(profile, prompt));
-        expect(decodeStepMs(profile, batch + moreBatch, prompt + more)).toBeGreaterThanOrEqual(decodeStepMs(profile, batch, prompt));
-      }),
+      fc.property(
+        tokens,
+        tokens,
+        fc.integer({ min: 1, max: 256 }),
+        fc.nat({ max: 64 }),
+        (prompt, more, batch, moreBatch) => {
+          expect(prefillMs(profile, prompt + more)).toBeGreaterThanOrEqual(prefillMs(profile, prompt));
+          expect(decodeStepMs(profile, batch + moreBatch, prompt + more)).toBeGreaterThanOrEqual(
+            decodeStepMs(profile, batch, prompt),
+          );
+        },
+      ),
     );
   });
 

@@ -73,7 +73,8 @@ export function findProfile(query: ProfileQuery): Profile | undefined {
   const gpuCount = query.gpuCount ?? 1;
   const precision = parsePrecision(query.precision ?? 'bf16');
   const size = sizeOf(query);
-  if (gpu === undefined || precision === undefined || size === undefined || !Number.isInteger(gpuCount) || gpuCount < 1) return undefined;
+  if (gpu === undefined || precision === undefined || size === undefined || !Number.isInteger(gpuCount) || gpuCount < 1)
+    return undefined;
   const target: RooflineTarget = { gpu, gpuCount, precision, ...size };
   const engine = query.engine ?? 'vllm';
   const exact = measuredConfigurations
@@ -89,8 +90,11 @@ function sizeOf(query: ProfileQuery): ModelSize | undefined {
   if (parameters === undefined) return undefined;
   if (named !== undefined && within(named.parameters, parameters, 0.06)) return { ...named, parameters };
   // A mixture of experts given by its size alone is recognised if one of that size, and no dense model, was measured.
-  const similar = measuredConfigurations.filter((configuration) => within(configuration.modelSizeB * 1e9, parameters, 0.06));
-  const dense = similar.length === 0 || similar.some((configuration) => configuration.activeSizeB === configuration.modelSizeB);
+  const similar = measuredConfigurations.filter((configuration) =>
+    within(configuration.modelSizeB * 1e9, parameters, 0.06),
+  );
+  const dense =
+    similar.length === 0 || similar.some((configuration) => configuration.activeSizeB === configuration.modelSizeB);
   return { parameters, activeParameters: dense ? parameters : (similar[0]?.activeSizeB ?? parameters / 1e9) * 1e9 };
 }
 
@@ -185,7 +189,13 @@ export function estimateCoefficients(
     .flatMap((configuration) => {
       const from = toTarget(configuration);
       if (from === undefined) return [];
-      return [{ configuration, from, distance: configurationDistance(from, target) + engineDistance(configuration.engine, engine) }];
+      return [
+        {
+          configuration,
+          from,
+          distance: configurationDistance(from, target) + engineDistance(configuration.engine, engine),
+        },
+      ];
     })
     .filter(({ distance }) => distance <= farthestNeighbour)
     .sort((x, y) => x.distance - y.distance || (x.configuration.id < y.configuration.id ? -1 : 1))

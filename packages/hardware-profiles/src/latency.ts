@@ -61,7 +61,8 @@ export interface Throughput {
 
 /** The throughput of a steady load with no waiting and no cached prompt. */
 export function requestThroughput(model: LatencyModel, load: SteadyLoad): Throughput {
-  const requestMs = prefillMs(model, load.promptTokens) + timePerOutputTokenMs(model, load) * Math.max(0, load.outputTokens - 1);
+  const requestMs =
+    prefillMs(model, load.promptTokens) + timePerOutputTokenMs(model, load) * Math.max(0, load.outputTokens - 1);
   const requestsPerSecond = requestMs > 0 ? (1000 * load.concurrency) / requestMs : 0;
   return {
     requestsPerSecond,

@@ -19,7 +19,10 @@ export function fitNonNegative(rows: readonly (readonly number[])[], targets: re
     if (solution === undefined || solution.some((value) => value < 0)) continue;
     const x = Array.from({ length: terms }, () => 0);
     active.forEach((j, at) => (x[j] = solution[at] ?? 0));
-    const loss = scaled.reduce((sum, row) => sum + (row.reduce((s, value, j) => s + value * (x[j] ?? 0), 0) - 1) ** 2, 0);
+    const loss = scaled.reduce(
+      (sum, row) => sum + (row.reduce((s, value, j) => s + value * (x[j] ?? 0), 0) - 1) ** 2,
+      0,
+    );
     if (loss < bestLoss - 1e-12) {
       best = x;
       bestLoss = loss;
@@ -36,7 +39,8 @@ function solveNormalEquations(rows: readonly (readonly number[])[], active: read
   ]);
   for (let column = 0; column < n; column++) {
     let pivot = column;
-    for (let r = column + 1; r < n; r++) if (Math.abs(at(matrix, r, column)) > Math.abs(at(matrix, pivot, column))) pivot = r;
+    for (let r = column + 1; r < n; r++)
+      if (Math.abs(at(matrix, r, column)) > Math.abs(at(matrix, pivot, column))) pivot = r;
     const pivotRow = matrix[pivot] ?? [];
     const scale = pivotRow[column] ?? 0;
     if (Math.abs(scale) < 1e-18) return undefined;

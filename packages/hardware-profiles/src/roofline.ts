@@ -17,7 +17,13 @@ export interface LatencyCoefficients {
 }
 
 /** Bytes of one parameter. 4-bit formats carry block scales: half a byte and 1/16 of one. */
-export const bytesPerParameter: Readonly<Record<Precision, number>> = Object.freeze({ bf16: 2, fp8: 1, int8: 1, fp4: 0.5625, int4: 0.5625 });
+export const bytesPerParameter: Readonly<Record<Precision, number>> = Object.freeze({
+  bf16: 2,
+  fp8: 1,
+  int8: 1,
+  fp4: 0.5625,
+  int4: 0.5625,
+});
 
 /**
  * Fractions of peak compute that inference-sim (BLIS) fits for prefill and decode: H100 0.45 and 0.30, A100 0.38 and 0.18, L40S 0.32
@@ -73,7 +79,11 @@ export function rooflineCoefficients(target: RooflineTarget): LatencyCoefficient
 }
 
 /** Coefficients of a measured configuration carried over to another one, term by term, by the ratio of their ideal times. */
-export function scaleCoefficients(measured: MeasuredConfiguration, from: RooflineTarget, to: RooflineTarget): LatencyCoefficients {
+export function scaleCoefficients(
+  measured: MeasuredConfiguration,
+  from: RooflineTarget,
+  to: RooflineTarget,
+): LatencyCoefficients {
   const source = ideal(from);
   const target = ideal(to);
   const computeRatio = target.tokenComputeMs / source.tokenComputeMs;
@@ -97,5 +107,11 @@ export function configurationDistance(from: RooflineTarget, to: RooflineTarget):
   const otherPart = from.gpu.id === to.gpu.id ? 0 : 0.3 + log(from.gpu.bandwidthGBs, to.gpu.bandwidthGBs);
   const precision = log(bytesPerParameter[from.precision], bytesPerParameter[to.precision]) / 2;
   const sparsity = log(from.parameters / from.activeParameters, to.parameters / to.activeParameters);
-  return log(from.activeParameters, to.activeParameters) + log(from.gpuCount, to.gpuCount) + otherPart + precision + 2 * sparsity;
+  return (
+    log(from.activeParameters, to.activeParameters) +
+    log(from.gpuCount, to.gpuCount) +
+    otherPart +
+    precision +
+    2 * sparsity
+  );
 }

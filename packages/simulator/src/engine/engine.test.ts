@@ -34,7 +34,11 @@ interface Outcome {
   reason: string;
 }
 
-function send(engine: Engine, request: EngineRequest, nowMs = 0): Outcome & { cancel: (nowMs: number) => void; cachedTokens: () => number } {
+function send(
+  engine: Engine,
+  request: EngineRequest,
+  nowMs = 0,
+): Outcome & { cancel: (nowMs: number) => void; cachedTokens: () => number } {
   const outcome = { tokens: 0, firstMs: Number.NaN, endMs: Number.NaN, reason: '' };
   const handle = engine.submit(
     {
@@ -111,7 +115,11 @@ describe('prefix cache', () => {
     const engine = createEngine({ latency: profile });
     send(engine, { promptTokens: range(32), outputTokens: 33, outputTokenAt: (i) => 5000 + i });
     const restMs = drain(engine);
-    const next = send(engine, { promptTokens: [...range(32), ...range(33, 5000), ...range(10, 9000)], outputTokens: 1 }, restMs);
+    const next = send(
+      engine,
+      { promptTokens: [...range(32), ...range(33, 5000), ...range(10, 9000)], outputTokens: 1 },
+      restMs,
+    );
     drain(engine);
     expect(next.cachedTokens()).toBe(64);
   });
@@ -159,7 +167,10 @@ describe('memory', () => {
     const outcomes = [0, 1].map((i) => send(engine, { promptTokens: range(40, i * 1000), outputTokens: 60 }));
     drain(engine);
     expect(engine.metrics.preemptions).toBeGreaterThan(0);
-    expect(outcomes.map(({ tokens, reason }) => [tokens, reason])).toEqual([[60, 'stop'], [60, 'stop']]);
+    expect(outcomes.map(({ tokens, reason }) => [tokens, reason])).toEqual([
+      [60, 'stop'],
+      [60, 'stop'],
+    ]);
     expect(outcomes[0]?.endMs).toBeLessThan(outcomes[1]?.endMs ?? 0);
   });
 
@@ -234,7 +245,8 @@ describe('properties', () => {
             },
             nowMs,
           );
-          if (request.cancelAfterMs !== undefined) cancels.push({ atMs: nowMs + request.cancelAfterMs, cancel: handle.cancel });
+          if (request.cancelAfterMs !== undefined)
+            cancels.push({ atMs: nowMs + request.cancelAfterMs, cancel: handle.cancel });
           return { request, result: () => ({ tokens, reason }) };
         });
         for (const { atMs, cancel } of cancels.sort((x, y) => x.atMs - y.atMs)) cancel(Math.max(atMs, nowMs));
@@ -255,7 +267,9 @@ describe('properties', () => {
       let seed = 7;
       const random = (): number => (seed = (seed * 16807) % 2147483647) / 2147483647;
       const engine = createEngine({ latency: profile, jitter: 0.2, random, ...options });
-      const outcomes = range(30).map((i) => send(engine, { promptTokens: range(50 + i), outputTokens: 10 + i }, i * 20));
+      const outcomes = range(30).map((i) =>
+        send(engine, { promptTokens: range(50 + i), outputTokens: 10 + i }, i * 20),
+      );
       drain(engine);
       return JSON.stringify(outcomes);
     };
@@ -276,7 +290,9 @@ describe('properties', () => {
 
   test('under constant pressure nobody starves: the first to come is the first to start', () => {
     const engine = createEngine({ latency: profile, maxBatch: 4, kvBlocks: 64 });
-    const outcomes = range(200).map((i) => send(engine, { promptTokens: range(64 + (i % 7) * 16, i * 1000), outputTokens: 10 + (i % 50) }));
+    const outcomes = range(200).map((i) =>
+      send(engine, { promptTokens: range(64 + (i % 7) * 16, i * 1000), outputTokens: 10 + (i % 50) }),
+    );
     drain(engine);
     const starts = outcomes.map(({ firstMs }) => firstMs);
     expect(starts).toEqual([...starts].sort((x, y) => x - y));
@@ -288,7 +304,8 @@ test('continuous batching gives more than twice the throughput of static batchin
   const tokensPerSecond = (batching: 'continuous' | 'static'): number => {
     const engine = createEngine({ latency: profile, maxBatch: 32, kvBlocks: 8192, batching });
     // A few long answers among many short ones: the shape of chat traffic.
-    for (const i of range(512)) send(engine, { promptTokens: range(64, i * 1000), outputTokens: i % 16 === 0 ? 512 : 16 + (i % 5) * 8 });
+    for (const i of range(512))
+      send(engine, { promptTokens: range(64, i * 1000), outputTokens: i % 16 === 0 ? 512 : 16 + (i % 5) * 8 });
     const endMs = drain(engine);
     return (1000 * engine.metrics.generationTokens) / endMs;
   };
@@ -312,11 +329,18 @@ test('every metric family shown is one of vLLM 0.26, with its type', () => {
   const engine = createEngine({ latency: profile });
   send(engine, { promptTokens: range(40), outputTokens: 4, adapter: 'one' });
   drain(engine);
-  const text = renderMetrics(engine, { modelName: 'a "quoted" name', startSeconds: 1, nowSeconds: 2, servesAdapters: true });
+  const text = renderMetrics(engine, {
+    modelName: 'a "quoted" name',
+    startSeconds: 1,
+    nowSeconds: 2,
+    servesAdapters: true,
+  });
   const shown = [...text.matchAll(/^# TYPE (vllm:\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]);
   expect(shown.length).toBeGreaterThan(20);
   for (const [name = '', type] of shown) expect([name, known.get(name)]).toEqual([name, type]);
   expect(text).toContain('vllm:generation_tokens_total{engine="0",model_name="a \\"quoted\\" name"} 4.0\n');
-  expect(text).toContain('vllm:request_success_total{engine="0",model_name="a \\"quoted\\" name",finished_reason="stop"} 1.0\n');
+  expect(text).toContain(
+    'vllm:request_success_total{engine="0",model_name="a \\"quoted\\" name",finished_reason="stop"} 1.0\n',
+  );
   expect(text).toMatch(/vllm:time_to_first_token_seconds_bucket\{[^}]*le="\+Inf"\} 1\.0\n/);
 });

@@ -80,10 +80,18 @@ export interface Engine {
 
 /** An idle engine. */
 export function createEngine(options: EngineOptions): Engine {
-  const { latency, blockSize = 16, kvBlocks = 4096, maxBatch = 256, maxBatchTokens = 8192, batching = 'continuous' } = options;
+  const {
+    latency,
+    blockSize = 16,
+    kvBlocks = 4096,
+    maxBatch = 256,
+    maxBatchTokens = 8192,
+    batching = 'continuous',
+  } = options;
   const { batchWaitMs = 0, prefixCaching = true, maxAdapters = 8, jitter = 0, random } = options;
   for (const [name, value] of Object.entries({ blockSize, kvBlocks, maxBatch, maxBatchTokens, maxAdapters })) {
-    if (!Number.isInteger(value) || value < 1) throw new RangeError(`${name} must be a whole number from 1 up, got ${value}`);
+    if (!Number.isInteger(value) || value < 1)
+      throw new RangeError(`${name} must be a whole number from 1 up, got ${value}`);
   }
   if (jitter > 0 && random === undefined) throw new TypeError('jitter needs a random source: pass random');
   const pool = createBlockPool(kvBlocks);
@@ -167,7 +175,9 @@ export function createEngine(options: EngineOptions): Engine {
     metrics.prefillTime.observe((sequence.firstTokenMs - sequence.startMs) / 1000);
     metrics.decodeTime.observe((sequence.lastTokenMs - sequence.firstTokenMs) / 1000);
     if (sequence.generated > 1) {
-      metrics.timePerOutputToken.observe((sequence.lastTokenMs - sequence.firstTokenMs) / 1000 / (sequence.generated - 1));
+      metrics.timePerOutputToken.observe(
+        (sequence.lastTokenMs - sequence.firstTokenMs) / 1000 / (sequence.generated - 1),
+      );
     }
   }
 
@@ -211,10 +221,14 @@ export function createEngine(options: EngineOptions): Engine {
     running = running.filter((sequence) => sequence.state === 'running');
 
     if (batching === 'continuous' || running.length === 0) {
-      admit(nowMs, () => budget > 0, (sequence) => {
-        plan(sequence);
-        beginsPrompt = true;
-      });
+      admit(
+        nowMs,
+        () => budget > 0,
+        (sequence) => {
+          plan(sequence);
+          beginsPrompt = true;
+        },
+      );
       staticPlaces = running.length;
     }
 
@@ -224,7 +238,8 @@ export function createEngine(options: EngineOptions): Engine {
       return;
     }
     metrics.iterationTokens.observe(maxBatchTokens - budget);
-    if (batching === 'static' && decodeBatch > 0) decodeBatch = Math.max(decodeBatch, staticPlaces - (running.length - decodeBatch));
+    if (batching === 'static' && decodeBatch > 0)
+      decodeBatch = Math.max(decodeBatch, staticPlaces - (running.length - decodeBatch));
     const meanMs = stepMs(latency, { decodeBatch, contextTokens, prefillTokens, beginsPrompt });
     stepDurationMs = random === undefined || jitter === 0 ? meanMs : meanMs * (1 + jitter * (2 * random() - 1));
     stepEndMs = nowMs + stepDurationMs;
@@ -258,8 +273,10 @@ export function createEngine(options: EngineOptions): Engine {
 
   /** Moves waiting sequences into the batch in order of arrival; one whose adapter has no place is passed over, one without memory stops the line. */
   function admit(nowMs: number, hasBudget: () => boolean, admitted: (sequence: Sequence) => void): void {
-    const adapters = new Set(running.flatMap(({ request }) => (request.adapter === undefined ? [] : [request.adapter])));
-    for (let i = 0; i < waiting.length && running.length < maxBatch && hasBudget(); ) {
+    const adapters = new Set(
+      running.flatMap(({ request }) => (request.adapter === undefined ? [] : [request.adapter])),
+    );
+    for (let i = 0; i < waiting.length && running.length < maxBatch && hasBudget();) {
       const sequence = waiting[i];
       if (sequence === undefined) break;
       const { adapter } = sequence.request;

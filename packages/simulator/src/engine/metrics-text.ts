@@ -22,7 +22,8 @@ export function renderMetrics(engine: Engine, context: MetricsContext): string {
   const state = engine.state();
   const label = `engine="0",model_name="${escapeLabel(context.modelName)}"`;
   const lines: string[] = [];
-  const family = (name: string, type: string, help: string): void => void lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
+  const family = (name: string, type: string, help: string): void =>
+    void lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
   const single = (name: string, type: 'gauge' | 'counter', help: string, value: number): void => {
     family(name, type, help);
     lines.push(`${name}{${label}} ${number(value)}`);
@@ -37,11 +38,31 @@ export function renderMetrics(engine: Engine, context: MetricsContext): string {
   lines.push(
     `vllm:cache_config_info{block_size="${engine.blockSize}",cache_dtype="auto",enable_prefix_caching="True",engine="0",gpu_memory_utilization="0.9",num_gpu_blocks="${engine.kvBlocks}"} 1.0`,
   );
-  single('vllm:prefix_cache_queries_total', 'counter', 'Prefix cache queries, in terms of number of queried tokens.', metrics.prefixCacheQueries);
-  single('vllm:prefix_cache_hits_total', 'counter', 'Prefix cache hits, in terms of number of cached tokens.', metrics.prefixCacheHits);
-  single('vllm:num_preemptions_total', 'counter', 'Cumulative number of preemption from the engine.', metrics.preemptions);
+  single(
+    'vllm:prefix_cache_queries_total',
+    'counter',
+    'Prefix cache queries, in terms of number of queried tokens.',
+    metrics.prefixCacheQueries,
+  );
+  single(
+    'vllm:prefix_cache_hits_total',
+    'counter',
+    'Prefix cache hits, in terms of number of cached tokens.',
+    metrics.prefixCacheHits,
+  );
+  single(
+    'vllm:num_preemptions_total',
+    'counter',
+    'Cumulative number of preemption from the engine.',
+    metrics.preemptions,
+  );
   single('vllm:prompt_tokens_total', 'counter', 'Number of prefill tokens processed.', metrics.promptTokens);
-  single('vllm:prompt_tokens_cached_total', 'counter', 'Number of prompt tokens found in the prefix cache.', metrics.prefixCacheHits);
+  single(
+    'vllm:prompt_tokens_cached_total',
+    'counter',
+    'Number of prompt tokens found in the prefix cache.',
+    metrics.prefixCacheHits,
+  );
   single('vllm:generation_tokens_total', 'counter', 'Number of generation tokens processed.', metrics.generationTokens);
   family('vllm:request_success_total', 'counter', 'Count of successfully processed requests.');
   for (const [reason, count] of Object.entries(metrics.finished)) {
@@ -57,7 +78,11 @@ export function renderMetrics(engine: Engine, context: MetricsContext): string {
   const histograms: readonly (readonly [string, string, Histogram])[] = [
     ['time_to_first_token_seconds', 'Histogram of time to first token in seconds.', metrics.timeToFirstToken],
     ['inter_token_latency_seconds', 'Histogram of inter-token latency in seconds.', metrics.interTokenLatency],
-    ['request_time_per_output_token_seconds', 'Histogram of time per output token in seconds per request.', metrics.timePerOutputToken],
+    [
+      'request_time_per_output_token_seconds',
+      'Histogram of time per output token in seconds per request.',
+      metrics.timePerOutputToken,
+    ],
     ['e2e_request_latency_seconds', 'Histogram of e2e request latency in seconds.', metrics.requestLatency],
     ['request_queue_time_seconds', 'Histogram of time spent in WAITING phase for request.', metrics.queueTime],
     ['request_prefill_time_seconds', 'Histogram of time spent in PREFILL phase for request.', metrics.prefillTime],
@@ -77,12 +102,17 @@ export function renderMetrics(engine: Engine, context: MetricsContext): string {
       lines.push(`${full}_bucket{${label},le="${number(bound)}"} ${number(below)}`);
     });
     lines.push(`${full}_bucket{${label},le="+Inf"} ${number(histogram.count())}`);
-    lines.push(`${full}_sum{${label}} ${number(histogram.sum())}`, `${full}_count{${label}} ${number(histogram.count())}`);
+    lines.push(
+      `${full}_sum{${label}} ${number(histogram.sum())}`,
+      `${full}_count{${label}} ${number(histogram.count())}`,
+    );
   }
   return `${lines.join('\n')}\n`;
 }
 
 /** A number as the Python client writes it: whole numbers with `.0`. */
-const number = (value: number): string => (Number.isInteger(value) && Math.abs(value) < 1e15 ? `${value}.0` : String(value));
+const number = (value: number): string =>
+  Number.isInteger(value) && Math.abs(value) < 1e15 ? `${value}.0` : String(value);
 
-const escapeLabel = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+const escapeLabel = (text: string): string =>
+  text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');

@@ -49,7 +49,8 @@ export interface Sequence {
 
 export function createSequence(request: EngineRequest, order: number, nowMs: number): Sequence {
   const promptLength = request.promptTokens?.length ?? request.promptLength ?? 0;
-  if (!Number.isInteger(promptLength) || promptLength < 1) throw new RangeError(`a prompt needs at least one token, got ${promptLength}`);
+  if (!Number.isInteger(promptLength) || promptLength < 1)
+    throw new RangeError(`a prompt needs at least one token, got ${promptLength}`);
   if (!Number.isInteger(request.outputTokens) || request.outputTokens < 0) {
     throw new RangeError(`outputTokens must be a whole number from 0 up, got ${request.outputTokens}`);
   }
@@ -79,7 +80,8 @@ export const tokensOf = (sequence: Sequence): number => sequence.promptLength + 
 export function blockHashOf(sequence: Sequence, index: number, blockSize: number): number {
   const { request, hashes, promptLength, order } = sequence;
   const tokenAt = (position: number): number => {
-    if (position < promptLength) return request.promptTokens?.[position] ?? request.blockHashes?.[Math.floor(position / blockSize)] ?? order;
+    if (position < promptLength)
+      return request.promptTokens?.[position] ?? request.blockHashes?.[Math.floor(position / blockSize)] ?? order;
     // An output that nobody can repeat: a number of its own for each sequence.
     return request.outputTokenAt?.(position - promptLength) ?? -1 - order;
   };

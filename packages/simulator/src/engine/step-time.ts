@@ -27,11 +27,19 @@ export function stepMs(model: LatencyModel, work: StepWork): number {
 }
 
 /** A latency model of plain rates: every sequence decodes at `tokensPerSecond` whatever the batch, prompts at `prefillTokensPerSecond`. */
-export function latencyFromRates(rates: { readonly prefillTokensPerSecond: number; readonly tokensPerSecond: number }): LatencyModel {
+export function latencyFromRates(rates: {
+  readonly prefillTokensPerSecond: number;
+  readonly tokensPerSecond: number;
+}): LatencyModel {
   const { prefillTokensPerSecond, tokensPerSecond } = rates;
   if (!(prefillTokensPerSecond > 0) || !(tokensPerSecond > 0)) {
-    throw new RangeError(`rates must be positive tokens per second, got prefill ${prefillTokensPerSecond} and decode ${tokensPerSecond}`);
+    throw new RangeError(
+      `rates must be positive tokens per second, got prefill ${prefillTokensPerSecond} and decode ${tokensPerSecond}`,
+    );
   }
   const perTokenMs = 1000 / prefillTokensPerSecond;
-  return { prefill: { fixedMs: 0, perTokenMs }, decode: { aMs: 1000 / tokensPerSecond, bMs: 0, kMs: 0, pMs: perTokenMs } };
+  return {
+    prefill: { fixedMs: 0, perTokenMs },
+    decode: { aMs: 1000 / tokensPerSecond, bMs: 0, kMs: 0, pMs: perTokenMs },
+  };
 }

@@ -1,5 +1,3 @@
-import type { RequestProblem } from './request-body.ts';
-
 /** What an answer says of itself, the same in each of its parts. */
 export interface AnswerHead {
   readonly kind: 'chat' | 'completion';
@@ -17,7 +15,11 @@ export interface Usage {
 }
 
 /** The usage object, with its keys in vLLM's order. */
-export const usageJson = ({ promptTokens, completionTokens, cachedTokens }: Usage): Readonly<Record<string, unknown>> => ({
+export const usageJson = ({
+  promptTokens,
+  completionTokens,
+  cachedTokens,
+}: Usage): Readonly<Record<string, unknown>> => ({
   prompt_tokens: promptTokens,
   total_tokens: promptTokens + completionTokens,
   completion_tokens: completionTokens,
@@ -45,7 +47,9 @@ export function streamFormat(head: AnswerHead): StreamFormat {
   const before = `${start}{"index":0,${isChat ? '"delta":{"content":"' : '"text":"'}`;
   const after = `"${isChat ? '}' : ''},"logprobs":null,"finish_reason":null}]}\n\n`;
   return {
-    opening: isChat ? `${start}{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}\n\n` : '',
+    opening: isChat
+      ? `${start}{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}\n\n`
+      : '',
     token: (text) => before + text + after,
     finish: (reason) =>
       `${start}{"index":0,${isChat ? '"delta":{}' : '"text":""'},"logprobs":null,"finish_reason":"${reason}","stop_reason":null}]}\n\n`,
@@ -67,17 +71,4 @@ export function wholeAnswer(head: AnswerHead, text: string, reason: 'stop' | 'le
     choices: [{ ...choice, logprobs: null, finish_reason: reason, stop_reason: null }],
     usage: usageJson(usage),
   });
-}
-
-/** An error body. */
-export function errorBody({ message, type, param, code }: Omit<RequestProblem, 'status'>): string {
-  return JSON.stringify({ error: { message, type, param, code } });
-}
-
-/** The `type` that goes with a status. */
-export function errorTypeOf(status: number): string {
-  if (status === 401) return 'authentication_error';
-  if (status === 403) return 'permission_error';
-  if (status === 429) return 'rate_limit_error';
-  return status >= 500 ? 'server_error' : 'invalid_request_error';
 }

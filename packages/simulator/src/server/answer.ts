@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
+import { errorEvent } from '@signalbox/openai-wire';
 import type { FinishReason } from '../engine/engine-metrics.ts';
-import { errorBody, streamEnd, streamFormat, wholeAnswer } from './answer-format.ts';
+import { streamEnd, streamFormat, wholeAnswer } from './answer-format.ts';
 import type { AnswerHead, Usage } from './answer-format.ts';
 import type { Fault } from './fault.ts';
 import type { GeneratedText } from './generated-text.ts';
@@ -60,10 +61,11 @@ function createStreamAnswer(options: AnswerOptions): Answer {
       if (options.echo !== '') out += format.token(JSON.stringify(options.echo).slice(1, -1));
     }
     const until = Math.min(ready, hangAfter, errorAfter);
-    for (; sent < until; sent++) out += format.token(text.tokenText(sent, finishReason === 'stop' && sent === outputTokens - 1));
+    for (; sent < until; sent++)
+      out += format.token(text.tokenText(sent, finishReason === 'stop' && sent === outputTokens - 1));
     if (sent >= errorAfter) {
       over = true;
-      response.end(`${out}data: ${errorBody(injectedError(fault))}\n\n${streamEnd}`);
+      response.end(out + injectedErrorEvent(fault) + streamEnd);
       options.abandon();
       return;
     }
@@ -76,7 +78,9 @@ function createStreamAnswer(options: AnswerOptions): Answer {
       over = true;
       // An aborted sequence has no reader left.
       if (ended === 'abort') return;
-      response.end(out + format.finish(ended) + (options.includeUsage ? format.usage(options.usage()) : '') + streamEnd);
+      response.end(
+        out + format.finish(ended) + (options.includeUsage ? format.usage(options.usage()) : '') + streamEnd,
+      );
       return;
     }
     if (out !== '' && !response.write(out)) {
@@ -104,18 +108,19 @@ function createWholeAnswer(options: AnswerOptions): Answer {
     flush() {
       if (ended === undefined || ended === 'abort' || response.destroyed || response.headersSent) return;
       let content = options.echo;
-      for (let i = 0; i < outputTokens; i++) content += text.tokenText(i, finishReason === 'stop' && i === outputTokens - 1);
+      for (let i = 0; i < outputTokens; i++)
+        content += text.tokenText(i, finishReason === 'stop' && i === outputTokens - 1);
       const body = Buffer.from(wholeAnswer(options.head, content, ended, options.usage()));
-      response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length, ...options.headers });
+      response.writeHead(200, {
+        'content-type': 'application/json',
+        'content-length': body.length,
+        ...options.headers,
+      });
       if (fault?.hangAt === 'stream') response.flushHeaders();
       else response.end(body);
     },
   };
 }
 
-const injectedError = (fault: Fault | undefined): { message: string; type: string; param: null; code: string } => ({
-  message: fault?.errorMessage ?? 'EngineCore encountered an issue. See stack trace (above) for the root cause.',
-  type: 'server_error',
-  param: null,
-  code: fault?.errorCode ?? 'engine_error',
-});
+const injectedErrorEvent = (fault: Fault | undefined): string =>
+  errorEvent('chat', fault?.errorCode ?? 'engine_error', fault?.errorMessage ?? 'EngineCore encountered an issue.');

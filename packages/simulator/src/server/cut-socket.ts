@@ -33,7 +33,10 @@ export function cutSocket(socket: Socket, atByte: number, how: 'reset' | 'end', 
       if (callback !== undefined) process.nextTick(callback);
       return true;
     }
-    const bytes = typeof chunk === 'string' ? Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8') : Buffer.from(chunk);
+    const bytes =
+      typeof chunk === 'string'
+        ? Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8')
+        : Buffer.from(chunk);
     if (bytes.length < left) {
       left -= bytes.length;
       return write(bytes, callback);

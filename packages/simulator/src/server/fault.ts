@@ -78,7 +78,10 @@ export function createFaultBook(initial: readonly Fault[] = []): FaultBook {
 }
 
 function matches(match: FaultMatch | undefined, target: FaultTarget): boolean {
-  if (match?.path === undefined ? target.method !== 'POST' || !target.path.startsWith('/v1/') : match.path !== target.path) return false;
+  if (
+    match?.path === undefined ? target.method !== 'POST' || !target.path.startsWith('/v1/') : match.path !== target.path
+  )
+    return false;
   if (match?.model !== undefined && match.model !== target.model) return false;
   return match?.stream === undefined || match.stream === (target.stream ?? false);
 }
@@ -107,10 +110,12 @@ function isCount(value: unknown): boolean {
 export function parseFaults(json: unknown): { readonly faults: readonly Fault[] } | { readonly problem: string } {
   const list: readonly unknown[] = Array.isArray(json) ? json : [json];
   for (const [index, entry] of list.entries()) {
-    if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return { problem: `fault ${index} is not an object` };
+    if (typeof entry !== 'object' || entry === null || Array.isArray(entry))
+      return { problem: `fault ${index} is not an object` };
     for (const [key, value] of Object.entries(entry)) {
       const isValid = knobs[key];
-      if (isValid === undefined) return { problem: `fault ${index} has an unknown knob "${key}"; known are ${Object.keys(knobs).join(', ')}` };
+      if (isValid === undefined)
+        return { problem: `fault ${index} has an unknown knob "${key}"; known are ${Object.keys(knobs).join(', ')}` };
       if (!isValid(value)) return { problem: `fault ${index}: ${JSON.stringify(value)} is no value for "${key}"` };
     }
   }

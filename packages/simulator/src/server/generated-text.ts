@@ -18,7 +18,8 @@ export interface GeneratedText {
 /** The answer to a prompt. */
 export function generateText(promptTokens: ArrayLike<number>, seed: number): GeneratedText {
   let state = (seed | 0) ^ 0x2545f491;
-  for (let i = 0; i < promptTokens.length; i++) state = Math.imul(state ^ (promptTokens[i] ?? 0), 0x01000193) ^ (state >>> 17);
+  for (let i = 0; i < promptTokens.length; i++)
+    state = Math.imul(state ^ (promptTokens[i] ?? 0), 0x01000193) ^ (state >>> 17);
   const start = scramble(state);
   const tokenText = (index: number, isLast: boolean): string => {
     const word = words[scramble(start + Math.imul(index + 1, 0x9e3779b1)) % words.length] ?? 'the';
@@ -36,7 +37,8 @@ export function embed(promptTokens: ArrayLike<number>, dimensions: number): Floa
   const sum = new Float64Array(dimensions);
   for (let i = 0; i < promptTokens.length; i++) {
     const token = promptTokens[i] ?? 0;
-    for (let d = 0; d < dimensions; d++) sum[d] = (sum[d] ?? 0) + (scramble(token ^ Math.imul(d + 1, 0x85ebca6b)) / 2 ** 31 - 1);
+    for (let d = 0; d < dimensions; d++)
+      sum[d] = (sum[d] ?? 0) + (scramble(token ^ Math.imul(d + 1, 0x85ebca6b)) / 2 ** 31 - 1);
   }
   const norm = Math.sqrt(sum.reduce((total, value) => total + value * value, 0)) || 1;
   return Float32Array.from(sum, (value) => value / norm);

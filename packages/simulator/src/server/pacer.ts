@@ -19,18 +19,25 @@ export interface PacerOptions {
   readonly now?: () => number;
   /** Least time between two rounds; events in between are done together. Default 5. */
   readonly shortestIntervalMs?: number;
+  /** Runs something once after a delay in milliseconds, and returns how to call it off; default `setTimeout`. */
+  readonly setTimer?: (run: () => void, delayMs: number) => () => void;
 }
+
+const nodeTimer = (run: () => void, delayMs: number): (() => void) => {
+  const timer = setTimeout(run, delayMs);
+  return () => clearTimeout(timer);
+};
 
 /** A pacer without drivers: it holds no timer while nothing is due. */
 export function createPacer(options: PacerOptions = {}): Pacer {
-  const { now = () => performance.now(), shortestIntervalMs = 5 } = options;
+  const { now = () => performance.now(), shortestIntervalMs = 5, setTimer = nodeTimer } = options;
   const drivers = new Set<PacedDriver>();
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let callOff: (() => void) | undefined;
   let timerDueMs = Infinity;
   let lastRoundMs = -Infinity;
 
   function round(): void {
-    timer = undefined;
+    callOff = undefined;
     timerDueMs = Infinity;
     const nowMs = now();
     lastRoundMs = nowMs;
@@ -46,10 +53,9 @@ export function createPacer(options: PacerOptions = {}): Pacer {
     for (const driver of drivers) dueMs = Math.min(dueMs, driver.nextEventMs() ?? Infinity);
     dueMs = Math.max(dueMs, lastRoundMs + shortestIntervalMs);
     if (dueMs >= timerDueMs) return;
-    clearTimeout(timer);
-    timer = undefined;
+    callOff?.();
     timerDueMs = dueMs;
-    if (dueMs !== Infinity) timer = setTimeout(round, Math.max(0, dueMs - now()));
+    callOff = setTimer(round, Math.max(0, dueMs - now()));
   }
 
   return {
@@ -62,8 +68,8 @@ export function createPacer(options: PacerOptions = {}): Pacer {
         remove() {
           drivers.delete(driver);
           if (drivers.size > 0) return;
-          clearTimeout(timer);
-          timer = undefined;
+          callOff?.();
+          callOff = undefined;
           timerDueMs = Infinity;
         },
       };

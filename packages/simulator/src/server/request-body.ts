@@ -5,7 +5,6 @@ import type { ChatTurn } from './tokenizer.ts';
 export interface RequestProblem {
   readonly status: number;
   readonly message: string;
-  readonly type: string;
   readonly param: string | null;
   readonly code: string;
 }
@@ -39,7 +38,6 @@ type Json = Readonly<Record<string, unknown>>;
 export const badRequest = (message: string, param: string | null = null, code = 'invalid_request'): RequestProblem => ({
   status: 400,
   message,
-  type: 'invalid_request_error',
   param,
   code,
 });
@@ -63,12 +61,15 @@ export function isProblem(value: object): value is RequestProblem {
 /** A chat completion request. */
 export function readChatBody(json: Json): GenerationBody | RequestProblem {
   const { messages } = json;
-  if (!Array.isArray(messages) || messages.length === 0) return badRequest('messages: a list of at least one message is required.', 'messages');
+  if (!Array.isArray(messages) || messages.length === 0)
+    return badRequest('messages: a list of at least one message is required.', 'messages');
   const turns: ChatTurn[] = [];
   for (const [index, message] of messages.entries()) {
-    if (!isObject(message) || typeof message['role'] !== 'string') return badRequest(`messages[${index}]: an object with a role is required.`, 'messages');
+    if (!isObject(message) || typeof message['role'] !== 'string')
+      return badRequest(`messages[${index}]: an object with a role is required.`, 'messages');
     const turn = readTurn(message, message['role']);
-    if (turn === undefined) return badRequest(`messages[${index}].content: a string, null or a list of parts is required.`, 'messages');
+    if (turn === undefined)
+      return badRequest(`messages[${index}].content: a string, null or a list of parts is required.`, 'messages');
     turns.push(turn);
   }
   const tools = Array.isArray(json['tools']) ? JSON.stringify(json['tools']) : '';
@@ -96,7 +97,8 @@ export function readCompletionBody(json: Json): GenerationBody | RequestProblem 
   const prompts = readPrompts(json['prompt']);
   if (prompts === undefined) return badRequest('prompt: a string or a list of token ids is required.', 'prompt');
   const [tokens] = prompts;
-  if (prompts.length !== 1 || tokens === undefined) return badRequest('prompt: the simulated engine takes one prompt at a time.', 'prompt');
+  if (prompts.length !== 1 || tokens === undefined)
+    return badRequest('prompt: the simulated engine takes one prompt at a time.', 'prompt');
   if (tokens.length === 0) return badRequest('prompt: at least one token is required.', 'prompt');
   const echo = json['echo'] === true && typeof json['prompt'] === 'string' ? json['prompt'] : '';
   // The protocol's own default for this route.
@@ -110,9 +112,11 @@ export function readEmbeddingBody(json: Json): EmbeddingBody | RequestProblem {
     return badRequest('input: a text, token ids, or a list of either is required, none of them empty.', 'input');
   }
   const encoding = json['encoding_format'] ?? 'float';
-  if (encoding !== 'float' && encoding !== 'base64') return badRequest('encoding_format: "float" or "base64" is required.', 'encoding_format');
+  if (encoding !== 'float' && encoding !== 'base64')
+    return badRequest('encoding_format: "float" or "base64" is required.', 'encoding_format');
   const dimensions = json['dimensions'];
-  if (dimensions !== undefined && !isWhole(dimensions, 1, 4096)) return badRequest('dimensions: a whole number from 1 to 4096 is required.', 'dimensions');
+  if (dimensions !== undefined && !isWhole(dimensions, 1, 4096))
+    return badRequest('dimensions: a whole number from 1 to 4096 is required.', 'dimensions');
   const model = json['model'];
   if (typeof model !== 'string') return badRequest('model: a string is required.', 'model');
   return { model, inputs, encoding, ...(dimensions === undefined ? {} : { dimensions }) };
@@ -123,16 +127,22 @@ function readPrompts(value: unknown): number[][] | undefined {
   if (!Array.isArray(value)) return undefined;
   const items = value as readonly unknown[];
   if (items.every((item) => isWhole(item, 0, 2 ** 31))) return [items.slice()];
-  const prompts = items.map((item) => (typeof item === 'string' || Array.isArray(item) ? readPrompts(item)?.[0] : undefined));
+  const prompts = items.map((item) =>
+    typeof item === 'string' || Array.isArray(item) ? readPrompts(item)?.[0] : undefined,
+  );
   return prompts.every((prompt) => prompt !== undefined) ? prompts : undefined;
 }
 
 function withLimits(json: Json, promptTokens: readonly number[], echo: string): GenerationBody | RequestProblem {
   const model = json['model'];
   if (typeof model !== 'string' || model === '') return badRequest('model: a string is required.', 'model');
-  const name = json['max_completion_tokens'] === undefined || json['max_completion_tokens'] === null ? 'max_tokens' : 'max_completion_tokens';
+  const name =
+    json['max_completion_tokens'] === undefined || json['max_completion_tokens'] === null
+      ? 'max_tokens'
+      : 'max_completion_tokens';
   const maxTokens = json[name] ?? undefined;
-  if (maxTokens !== undefined && !isWhole(maxTokens, 1, 2 ** 31)) return badRequest(`${name}: a whole number from 1 up is required.`, name);
+  if (maxTokens !== undefined && !isWhole(maxTokens, 1, 2 ** 31))
+    return badRequest(`${name}: a whole number from 1 up is required.`, name);
   const n = json['n'] ?? 1;
   if (n !== 1) return badRequest('n: the simulated engine gives one choice.', 'n');
   const minTokens = json['min_tokens'] ?? 0;
@@ -157,6 +167,8 @@ function withLimits(json: Json, promptTokens: readonly number[], echo: string): 
   };
 }
 
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const isWhole = (value: unknown, from: number, to: number): value is number => Number.isInteger(value) && Number(value) >= from && Number(value) <= to;
+const isWhole = (value: unknown, from: number, to: number): value is number =>
+  Number.isInteger(value) && Number(value) >= from && Number(value) <= to;

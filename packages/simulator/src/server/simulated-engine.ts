@@ -4,20 +4,27 @@ import { createServer as createNetServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { findProfile, suggestGpus } from '@signalbox/hardware-profiles';
 import type { LatencyModel, Profile, ProfileQuery } from '@signalbox/hardware-profiles';
+import { errorBody } from '@signalbox/openai-wire';
 import { createEngine } from '../engine/engine.ts';
 import type { Engine, EngineOptions, SequenceHandle } from '../engine/engine.ts';
 import { renderMetrics } from '../engine/metrics-text.ts';
 import { latencyFromRates } from '../engine/step-time.ts';
 import { createAnswer } from './answer.ts';
 import type { Answer } from './answer.ts';
-import { errorBody, errorTypeOf } from './answer-format.ts';
 import { cutSocket } from './cut-socket.ts';
 import { createFaultBook, parseFaults } from './fault.ts';
 import type { Fault } from './fault.ts';
 import { embed, generateText } from './generated-text.ts';
 import { createPacer } from './pacer.ts';
 import type { Pacer } from './pacer.ts';
-import { badRequest, isProblem, parseJsonObject, readChatBody, readCompletionBody, readEmbeddingBody } from './request-body.ts';
+import {
+  badRequest,
+  isProblem,
+  parseJsonObject,
+  readChatBody,
+  readCompletionBody,
+  readEmbeddingBody,
+} from './request-body.ts';
 import type { EmbeddingBody, GenerationBody, RequestProblem } from './request-body.ts';
 import { createRequestLog } from './request-log.ts';
 import type { RequestLog } from './request-log.ts';
@@ -36,7 +43,10 @@ export interface SimulatedEngineOptions extends Omit<EngineOptions, 'latency' | 
    * Where its speed comes from: a profile, a look-up of one (`modelName` defaults to `model`), or plain rates. Default: plain rates
    * of 30 output and 8,000 prompt tokens per second.
    */
-  readonly speed?: LatencyModel | ProfileQuery | { readonly tokensPerSecond: number; readonly prefillTokensPerSecond: number };
+  readonly speed?:
+    | LatencyModel
+    | ProfileQuery
+    | { readonly tokensPerSecond: number; readonly prefillTokensPerSecond: number };
   /** Default 127.0.0.1. */
   readonly host?: string;
   /** Default 0: a free one. */
@@ -101,7 +111,11 @@ interface Context {
 export async function startSimulatedEngine(options: SimulatedEngineOptions): Promise<SimulatedEngine> {
   const { latency, profile } = resolveSpeed(options);
   const blockSize = options.blockSize ?? 16;
-  const kvBlocks = options.kvBlocks ?? (profile === undefined || profile.kvTokensCapacity < blockSize ? 4096 : Math.floor(profile.kvTokensCapacity / blockSize));
+  const kvBlocks =
+    options.kvBlocks ??
+    (profile === undefined || profile.kvTokensCapacity < blockSize
+      ? 4096
+      : Math.floor(profile.kvTokensCapacity / blockSize));
   const maxBatch = options.maxBatch ?? profile?.maxBatch ?? 256;
   const engine = createEngine({ ...options, latency, blockSize, kvBlocks, maxBatch });
   const maxModelLen = Math.min(options.maxModelLen ?? 32_768, engine.capacityTokens);
@@ -157,14 +171,18 @@ export async function startSimulatedEngine(options: SimulatedEngineOptions): Pro
   const sockets = new Set<Socket>();
   const delays = new Set<ReturnType<typeof setTimeout>>();
 
-  const http = createHttpServer({ keepAliveTimeout: options.keepAliveTimeoutMs ?? 5000 }, (request, response) => void accept(request, response));
+  const http = createHttpServer(
+    { keepAliveTimeout: options.keepAliveTimeoutMs ?? 5000 },
+    (request, response) => void accept(request, response),
+  );
 
   async function accept(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readBody(request, options.maxBodyBytes ?? 64 * 2 ** 20);
     if (body === 'left') return;
     const { method = '', url = '', headers } = request;
     log.add({ method, url, headers, body: body === 'too large' ? Buffer.alloc(0) : body, atMs: Date.now() });
-    if (body === 'too large') sendProblem(response, { ...badRequest('The body is too large.', null, 'request_too_large'), status: 413 });
+    if (body === 'too large')
+      sendProblem(response, { ...badRequest('The body is too large.', null, 'request_too_large'), status: 413 });
     else receive(request, response, body);
   }
 
@@ -256,7 +274,10 @@ export async function startSimulatedEngine(options: SimulatedEngineOptions): Pro
   };
 }
 
-function resolveSpeed({ model, speed }: SimulatedEngineOptions): { readonly latency: LatencyModel; readonly profile?: Profile } {
+function resolveSpeed({ model, speed }: SimulatedEngineOptions): {
+  readonly latency: LatencyModel;
+  readonly profile?: Profile;
+} {
   if (speed === undefined) return { latency: latencyFromRates({ tokensPerSecond: 30, prefillTokensPerSecond: 8000 }) };
   if ('tokensPerSecond' in speed) return { latency: latencyFromRates(speed) };
   if (!('gpu' in speed) || 'decode' in speed) {
@@ -291,7 +312,9 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | 
 function applyCut(fault: Fault, response: ServerResponse): number | undefined {
   const atByte = fault.resetAtByte ?? fault.endAtByte;
   if (atByte === undefined || response.socket === null) return undefined;
-  const lift = cutSocket(response.socket, atByte, fault.resetAtByte === undefined ? 'end' : 'reset', () => response.emit('cut'));
+  const lift = cutSocket(response.socket, atByte, fault.resetAtByte === undefined ? 'end' : 'reset', () =>
+    response.emit('cut'),
+  );
   response.once('finish', lift);
   return atByte;
 }
@@ -311,8 +334,12 @@ function route(
     if (path === '/version') return sendJson(response, 200, { version: '0.26.0+signalbox.simulated' });
     if (path === '/metrics') return sendMetrics(context, response);
   }
-  if (path.startsWith('/v1') && options.apiKey !== undefined && request.headers.authorization !== `Bearer ${options.apiKey}`) {
-    return sendProblem(response, { status: 401, message: 'Unauthorized', type: 'authentication_error', param: null, code: 'invalid_api_key' });
+  if (
+    path.startsWith('/v1') &&
+    options.apiKey !== undefined &&
+    request.headers.authorization !== `Bearer ${options.apiKey}`
+  ) {
+    return sendProblem(response, { status: 401, message: 'Unauthorized', param: null, code: 'invalid_api_key' });
   }
   if (method === 'GET' && path === '/v1/models') return sendJson(response, 200, modelList(context));
   if (method !== 'POST') return sendProblem(response, notFound());
@@ -331,7 +358,12 @@ function route(
     case '/tokenize': {
       const body = Array.isArray(json['messages']) ? readChatBody(json) : readCompletionBody(json);
       if (isProblem(body)) return sendProblem(response, body);
-      return sendJson(response, 200, { count: body.promptTokens.length, max_model_len: context.maxModelLen, tokens: body.promptTokens, token_strs: null });
+      return sendJson(response, 200, {
+        count: body.promptTokens.length,
+        max_model_len: context.maxModelLen,
+        tokens: body.promptTokens,
+        token_strs: null,
+      });
     }
     default:
       return sendProblem(response, notFound());
@@ -366,16 +398,28 @@ function generate(
   };
   const answer = createAnswer({
     response,
-    head: { kind, id: `${kind === 'chat' ? 'chatcmpl' : 'cmpl'}-${id}`, model: body.model, created: Math.floor(Date.now() / 1000) },
+    head: {
+      kind,
+      id: `${kind === 'chat' ? 'chatcmpl' : 'cmpl'}-${id}`,
+      model: body.model,
+      created: Math.floor(Date.now() / 1000),
+    },
     text,
     outputTokens,
     finishReason,
     stream: body.stream,
     includeUsage: body.includeUsage,
     echo: body.echo,
-    headers: { ...(typeof requestId === 'string' ? { 'x-request-id': requestId } : {}), ...loadReport(context, request) },
+    headers: {
+      ...(typeof requestId === 'string' ? { 'x-request-id': requestId } : {}),
+      ...loadReport(context, request),
+    },
     fault,
-    usage: () => ({ promptTokens: promptTokens.length, completionTokens: generated, cachedTokens: handle?.cachedTokens() ?? 0 }),
+    usage: () => ({
+      promptTokens: promptTokens.length,
+      completionTokens: generated,
+      cachedTokens: handle?.cachedTokens() ?? 0,
+    }),
     abandon,
   });
   // A client that leaves, or a cut connection, frees the sequence at once.
@@ -405,7 +449,9 @@ function generate(
 function answerEmbeddings(context: Context, body: EmbeddingBody | RequestProblem, response: ServerResponse): void {
   if (isProblem(body)) return sendProblem(response, body);
   const tooLong = body.inputs.find((input) => input.length > context.maxModelLen);
-  const problem = checkModel(context, body.model) ?? (tooLong === undefined ? undefined : tooLongProblem(context, tooLong.length, 0, 'input'));
+  const problem =
+    checkModel(context, body.model) ??
+    (tooLong === undefined ? undefined : tooLongProblem(context, tooLong.length, 0, 'input'));
   if (problem !== undefined) return sendProblem(response, problem);
   const dimensions = body.dimensions ?? context.options.embeddingDimensions ?? 64;
   let left = body.inputs.length;
@@ -416,8 +462,17 @@ function answerEmbeddings(context: Context, body: EmbeddingBody | RequestProblem
       object: 'list',
       created: Math.floor(Date.now() / 1000),
       model: body.model,
-      data: body.inputs.map((input, index) => ({ index, object: 'embedding', embedding: encodeVector(embed(input, dimensions), body.encoding) })),
-      usage: { prompt_tokens: promptTokens, total_tokens: promptTokens, completion_tokens: 0, prompt_tokens_details: null },
+      data: body.inputs.map((input, index) => ({
+        index,
+        object: 'embedding',
+        embedding: encodeVector(embed(input, dimensions), body.encoding),
+      })),
+      usage: {
+        prompt_tokens: promptTokens,
+        total_tokens: promptTokens,
+        completion_tokens: 0,
+        prompt_tokens_details: null,
+      },
     });
   };
   const handles = body.inputs.map((promptTokens) =>
@@ -443,7 +498,7 @@ function encodeVector(vector: Float32Array, encoding: 'float' | 'base64'): reado
 
 function checkModel({ names, adapters }: Context, model: string): RequestProblem | undefined {
   if (names.has(model) || adapters.has(model)) return undefined;
-  return { status: 404, message: `The model \`${model}\` does not exist.`, type: 'invalid_request_error', param: 'model', code: 'model_not_found' };
+  return { status: 404, message: `The model \`${model}\` does not exist.`, param: 'model', code: 'model_not_found' };
 }
 
 function checkLength(context: Context, kind: 'chat' | 'completion', body: GenerationBody): RequestProblem | undefined {
@@ -470,7 +525,10 @@ function modelList({ names, adapters, options, maxModelLen, startMs }: Context):
     parent,
     max_model_len: parent === null ? maxModelLen : null,
   });
-  return { object: 'list', data: [...[...names].map((name) => entry(name, null)), ...[...adapters].map((name) => entry(name, options.model))] };
+  return {
+    object: 'list',
+    data: [...[...names].map((name) => entry(name, null)), ...[...adapters].map((name) => entry(name, options.model))],
+  };
 }
 
 /** The ORCA load report that vLLM adds when a request asks for it. */
@@ -500,24 +558,35 @@ function sendMetrics(context: Context, response: ServerResponse): void {
 }
 
 function sendInjectedError(fault: Fault, status: number, response: ServerResponse): void {
-  const message = fault.errorMessage ?? `Injected error ${status}.`;
-  const body = errorBody({ message, type: errorTypeOf(status), param: null, code: fault.errorCode ?? `injected_${status}` });
   const headers = fault.retryAfter === undefined ? {} : { 'retry-after': String(fault.retryAfter) };
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...headers }).end(body);
+  const message = fault.errorMessage ?? `Injected error ${status}.`;
+  sendProblem(response, { status, code: fault.errorCode ?? `injected_${status}`, message, param: null }, headers);
 }
 
-function sendProblem(response: ServerResponse, problem: RequestProblem): void {
-  const body = errorBody(problem);
-  response.writeHead(problem.status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body);
+function sendProblem(
+  response: ServerResponse,
+  problem: RequestProblem,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const body = errorBody('/v1/chat/completions', problem.status, problem.code, problem.message, problem.param);
+  response
+    .writeHead(problem.status, {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      ...headers,
+    })
+    .end(body);
 }
 
 function sendJson(response: ServerResponse, status: number, value: object): void {
   const body = JSON.stringify(value);
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body);
+  response
+    .writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
+    .end(body);
 }
 
 function sendText(response: ServerResponse, body: string, type: string): void {
   response.writeHead(200, { 'content-type': type, 'content-length': Buffer.byteLength(body) }).end(body);
 }
 
-const notFound = (): RequestProblem => ({ status: 404, message: 'Not Found', type: 'invalid_request_error', param: null, code: 'not_found' });
+const notFound = (): RequestProblem => ({ status: 404, message: 'Not Found', param: null, code: 'not_found' });
