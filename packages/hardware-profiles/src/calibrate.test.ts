@@ -15,7 +15,7 @@ import {
 import type { CalibrationTexts, RowSet } from './calibrate.ts';
 import { parseCsv } from './csv.ts';
 import { estimateCoefficients, findProfile, toTarget } from './find-profile.ts';
-import { timePerOutputTokenMs } from './latency.ts';
+import { decodeStepMs, timePerOutputTokenMs } from './latency.ts';
 import { fitNonNegative, median } from './least-squares.ts';
 import type { MeasuredConfiguration } from './profile.ts';
 import { measuredConfigurations } from './profiles.generated.ts';
@@ -122,6 +122,24 @@ test('published peak prefill rates agree with the profiles within a factor of tw
     expect(ratio).toBeGreaterThan(0.5);
     expect(ratio).toBeLessThan(2);
   }
+});
+
+test('an L4 estimated from its specification sheet decodes as a measured fleet of eight does, within a third', () => {
+  const rows = parseCsv(read('throughput-measured.csv.gz')).filter(
+    (row) => row['gpu'] === 'L4-24GB' && row['workload']?.includes('PrefixHash') === true,
+  );
+  const profile = findProfile({ gpu: 'L4', modelSize: '8B', precision: 'fp8' });
+  if (profile === undefined) throw new Error('expected a profile');
+  expect(rows).toHaveLength(3);
+  const ratios = rows.map((row) => {
+    // Mean prompt 386 tokens, mostly cached, and 39 of output: context alone counts, newcomers' prefill is left out.
+    const batch = Number(row['concurrency']) / Number(row['gpu_count']);
+    const ratio = decodeStepMs(profile, batch, batch * (386 + 39 / 2)) / Number(row['tpot_ms']);
+    report(`L4, Llama-3.1-8B FP8, ${batch} concurrent requests a GPU: estimated ÷ measured = ${ratio.toFixed(2)}`);
+    return ratio;
+  });
+  expect(Math.min(...ratios)).toBeGreaterThan(2 / 3);
+  expect(Math.max(...ratios)).toBeLessThan(4 / 3);
 });
 
 test('rows made from known coefficients give the coefficients back', () => {
