@@ -39,7 +39,15 @@ export type CandidateFilter = (host: EvaluationHost, slots: Int32Array, length: 
 export type CandidateValue = (host: EvaluationHost, slots: Int32Array, length: number, out: Float64Array) => void;
 
 /**
- * The functions of one program. Each accessor takes an expression object that is part of the program (by identity) and is meant for
+ * The functions of one program, generated or interpreted, with the same results. Where the IR leaves a choice, both hold to these:
+ * - arithmetic whose result is not finite (a division by zero, an overflow) is unknown; an infinite signal or property is a known number;
+ * - `between` is the conjunction of its two bounds: false where one known bound says so, though the other is unknown;
+ * - a list with an unknown member is unknown as a value, while `in` and `contains` on it are decided member by member;
+ * - `sum` is 0 over an empty pool and unknown over one of unknowns only; `count` is never unknown; `any` and `all` are unknown over none;
+ * - as a score, a bool is 1 or 0;
+ * - zero has no sign.
+ *
+ * Each accessor takes an expression object that is part of the program (by identity) and is meant for
  * bind time; the functions returned are for request time. Asking for an expression that is not part of the program throws.
  */
 export interface Evaluators {
