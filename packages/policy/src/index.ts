@@ -24,3 +24,37 @@ export type { ExpressionRole, Role } from './eval/roles.ts';
 export { compilePattern, PROMPT_SEARCH_LIMIT } from './eval/runtime.ts';
 export { referenceName } from './eval/trace-expression.ts';
 export type { TraceNode, TraceRead } from './eval/trace-expression.ts';
+
+export type * from './syntax/ast.ts';
+export { isLiteral, withoutParens } from './syntax/ast.ts';
+export { createLineIndex } from './syntax/line-index.ts';
+export type { LineIndex } from './syntax/line-index.ts';
+export { joinSpans } from './syntax/span.ts';
+export type { Position, Span } from './syntax/span.ts';
+export { languageVersion, parsePolicy } from './syntax/parse-policy.ts';
+export type { ParseOptions, ParseResult, PolicyToken, PolicyTokenKind } from './syntax/parse-result.ts';
+export { reservedWords, statementWords } from './syntax/token-types.ts';
+export { codePage, diagnosticCodes, explainCode, isDiagnosticCode, severityOf } from './diagnostics/codes.ts';
+export type { CodeEntry, DiagnosticCode } from './diagnostics/codes.ts';
+export { createDiagnostic, hasErrors, sortDiagnostics } from './diagnostics/diagnostic.ts';
+export type {
+  Diagnostic,
+  DiagnosticDetails,
+  DiagnosticFix,
+  DiagnosticLabel,
+  Severity,
+  TextEdit,
+} from './diagnostics/diagnostic.ts';
+export { applyFixes } from './diagnostics/apply-fixes.ts';
+export type { AppliedFixes } from './diagnostics/apply-fixes.ts';
+export { renderAnnotations } from './diagnostics/render-annotations.ts';
+export { renderJson, toJsonReport } from './diagnostics/render-json.ts';
+export type { JsonDiagnostic, JsonPlace, JsonReport } from './diagnostics/render-json.ts';
+export { renderSarif } from './diagnostics/render-sarif.ts';
+export type { SarifOptions } from './diagnostics/render-sarif.ts';
+export { renderText } from './diagnostics/render-text.ts';
+export type { TextOptions } from './diagnostics/render-text.ts';
+export type { Sources } from './diagnostics/sources.ts';
+export { editDistance, nearLimit, suggest } from './diagnostics/suggest.ts';
+export { formatPolicy, lineWidth } from './format/format-policy.ts';
+export type { FormatResult } from './format/format-policy.ts';

@@ -217,4 +217,11 @@ export const nameCodes = {
     bad: 'import "./broken.route"',
     good: 'import "./shared.route"',
   },
+  E0232: {
+    severity: 'error',
+    title: 'name that this build does not have',
+    explanation: 'The name belongs to a first-party plugin that is not part of this build of Signalbox.',
+    bad: 'default to any by longest_match',
+    good: 'default to any by least_tokens',
+  },
 } as const;

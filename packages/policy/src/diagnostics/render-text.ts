@@ -1,0 +1,117 @@
+import type { Span } from '../syntax/span.ts';
+import type { Diagnostic, Severity } from './diagnostic.ts';
+import { displayWidth, tabWidth, withoutControls } from './display-width.ts';
+import { createLocator, type Locator, type Sources } from './sources.ts';
+
+export interface TextOptions {
+  /** Colour by ANSI escapes. */
+  readonly color?: boolean;
+}
+
+type Style = 'bold' | 'red' | 'yellow' | 'cyan' | 'blue' | 'green';
+type Paint = (style: Style, text: string) => string;
+
+const ansi: Readonly<Record<Style, string>> = {
+  bold: '1', red: '1;31', yellow: '1;33', cyan: '1;36', blue: '34', green: '32',
+};
+const severityStyle: Readonly<Record<Severity, Style>> = { error: 'red', warning: 'yellow', note: 'cyan' };
+
+interface Mark {
+  readonly line: number;
+  /** Columns of the terminal left of the mark. */
+  readonly left: number;
+  readonly width: number;
+  readonly primary: boolean;
+  readonly message: string;
+}
+
+const expandTabs = (text: string): string => text.replaceAll('\t', ' '.repeat(tabWidth));
+
+const toMark = (span: Span, primary: boolean, message: string, locator: Locator): Mark => {
+  const index = locator.indexOf(span.file);
+  const { line } = index.positionAt(span.start);
+  const text = index.lineText(line);
+  const lineOffset = index.offsetAt({ line, column: 1 });
+  const from = Math.min(span.start - lineOffset, text.length);
+  const to = Math.min(Math.max(span.end - lineOffset, from), text.length);
+  const goesOn = span.end - lineOffset > text.length + 2;
+  return {
+    line,
+    left: displayWidth(withoutControls(text.slice(0, from))),
+    width: Math.max(1, displayWidth(withoutControls(text.slice(from, to)))),
+    primary,
+    message: goesOn ? `${message}${message === '' ? '' : ' '}…` : message,
+  };
+};
+
+const renderExcerpt = (marks: readonly Mark[], file: string, gutter: number, locator: Locator, paint: Paint, style: Style): readonly string[] => {
+  const index = locator.indexOf(file);
+  const lines: string[] = [];
+  const byLine = Map.groupBy(marks, (mark) => mark.line);
+  const empty = `${' '.repeat(gutter)} ${paint('blue', '|')}`;
+  let last: number | undefined;
+  for (const [line, onLine] of [...byLine].toSorted(([a], [b]) => a - b)) {
+    if (last !== undefined && line > last + 1) lines.push(paint('blue', '...'));
+    last = line;
+    const source = expandTabs(withoutControls(index.lineText(line)));
+    lines.push(`${paint('blue', `${String(line).padStart(gutter)} |`)} ${source}`.trimEnd());
+    for (const mark of onLine.toSorted((a, b) => Number(b.primary) - Number(a.primary) || b.left - a.left)) {
+      const sign = (mark.primary ? '^' : '-').repeat(mark.width);
+      const text = mark.message === '' ? sign : `${sign} ${mark.message}`;
+      lines.push(`${empty} ${' '.repeat(mark.left)}${paint(mark.primary ? style : 'blue', withoutControls(text))}`);
+    }
+  }
+  return lines;
+};
+
+const renderOne = (diagnostic: Diagnostic, locator: Locator, known: Sources, paint: Paint): string => {
+  const { code, severity, message, span, labels, help, fix } = diagnostic;
+  const style = severityStyle[severity];
+  const { start } = locator.locate(span);
+  const here = labels.filter((label) => label.span.file === span.file);
+  const elsewhere = labels.filter((label) => label.span.file !== span.file);
+  const allLines = [span, ...labels.map((label) => label.span)].map((place) => locator.locate(place).start.line);
+  const gutter = String(Math.max(...allLines)).length;
+  const margin = ' '.repeat(gutter);
+  const bar = `${margin} ${paint('blue', '|')}`;
+
+  const lines = [
+    `${paint(style, `${severity}[${code}]`)}${paint('bold', `: ${withoutControls(message)}`)}`,
+    `${margin}${paint('blue', '-->')} ${withoutControls(span.file)}:${start.line}:${start.column}`,
+  ];
+  if (known.has(span.file)) {
+    const marks = [toMark(span, true, '', locator), ...here.map((label) => toMark(label.span, false, label.message, locator))];
+    lines.push(bar, ...renderExcerpt(marks, span.file, gutter, locator, paint, style));
+  }
+  for (const label of elsewhere) {
+    const at = locator.locate(label.span).start;
+    lines.push(`${margin}${paint('blue', ':::')} ${withoutControls(label.span.file)}:${at.line}:${at.column}`);
+    if (known.has(label.span.file)) {
+      const mark = toMark(label.span, false, label.message, locator);
+      lines.push(bar, ...renderExcerpt([mark], label.span.file, gutter, locator, paint, style));
+    } else lines.push(`${margin}     ${withoutControls(label.message)}`);
+  }
+  if (help !== undefined || fix !== undefined) lines.push(bar);
+  if (help !== undefined) lines.push(`${margin} ${paint('blue', '=')} ${paint('bold', 'help')}: ${withoutControls(help)}`);
+  if (fix !== undefined) lines.push(`${margin} ${paint('blue', '=')} ${paint('green', 'fix')}: ${withoutControls(fix.message)}`);
+  return lines.join('\n');
+};
+
+const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`;
+
+/**
+ * The findings for people: headline, place, the line with carets under it, secondary labels, help, fix; a count at the end.
+ * Carets are right under tabs, wide characters and emoji. Control characters of the source are shown as U+FFFD, so that a
+ * policy cannot drive the terminal. Empty for no findings; ends with a line break otherwise.
+ */
+export const renderText = (diagnostics: readonly Diagnostic[], sources: Sources, { color = false }: TextOptions = {}): string => {
+  if (diagnostics.length === 0) return '';
+  const paint: Paint = (style, text) => (color ? `\u001B[${ansi[style]}m${text}\u001B[0m` : text);
+  const locator = createLocator(sources);
+  const blocks = diagnostics.map((diagnostic) => renderOne(diagnostic, locator, sources, paint));
+  const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
+  const warnings = diagnostics.filter(({ severity }) => severity === 'warning').length;
+  const counts = [...(errors > 0 ? [counted(errors, 'error')] : []), ...(warnings > 0 ? [counted(warnings, 'warning')] : [])];
+  const summary = counts.length === 0 ? '' : `\n${paint('bold', counts.join(', '))}\n`;
+  return `${blocks.join('\n\n')}\n${summary}`;
+};
