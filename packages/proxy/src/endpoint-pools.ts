@@ -1,0 +1,100 @@
+import type { Socket } from 'node:net';
+import type { EndpointTarget } from '@signalbox/core';
+import { buildConnector, Client, Pool, type Dispatcher } from 'undici';
+
+/** The connection that a call runs on, as far as retries care. */
+export interface Connection {
+  /** Requests written to the present socket. */
+  requests: number;
+  /** The socket while it is being opened. */
+  opening: Socket | undefined;
+}
+
+/** A dispatch handler that is told its connection before anything else. */
+export interface ConnectionAware extends Dispatcher.DispatchHandler {
+  connection: Connection | undefined;
+}
+
+type Connector = (options: buildConnector.Options, callback: buildConnector.Callback) => Socket;
+
+class TrackedClient extends Client {
+  private readonly connection: Connection;
+
+  constructor(origin: URL, options: object, connect: Connector) {
+    const connection: Connection = { requests: 0, opening: undefined };
+    super(origin, {
+      ...options,
+      connect: (target: buildConnector.Options, callback: buildConnector.Callback): Socket => {
+        const socket = connect(target, (...result) => {
+          connection.opening = undefined;
+          connection.requests = 0;
+          callback(...result);
+        });
+        connection.opening = socket;
+        return socket;
+      },
+    });
+    this.connection = connection;
+  }
+
+  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    (handler as ConnectionAware).connection = this.connection;
+    return super.dispatch(options, handler);
+  }
+}
+
+/**
+ * One connection pool per endpoint, kept by the identity of its `EndpointTarget` from first use until `retire`. Its clients have no
+ * timers but the idle one: all others belong to the exchange.
+ */
+export class EndpointPools {
+  private readonly pools = new Map<EndpointTarget, Pool>();
+  private readonly keepAliveMs: number;
+
+  constructor(keepAliveMs: number) {
+    this.keepAliveMs = keepAliveMs;
+  }
+
+  get size(): number {
+    return this.pools.size;
+  }
+
+  dispatch(target: EndpointTarget, options: Dispatcher.DispatchOptions, handler: ConnectionAware): void {
+    let pool = this.pools.get(target);
+    if (pool === undefined) {
+      pool = this.open(target);
+      this.pools.set(target, pool);
+    }
+    pool.dispatch(options, handler);
+  }
+
+  /** Closes the pool of an endpoint that has left; its running calls end by themselves. */
+  retire(target: EndpointTarget): void {
+    const pool = this.pools.get(target);
+    if (pool === undefined) return;
+    this.pools.delete(target);
+    void pool.close();
+  }
+
+  async destroy(): Promise<void> {
+    const pools = [...this.pools.values()];
+    this.pools.clear();
+    await Promise.all(pools.map((pool) => pool.destroy()));
+  }
+
+  private open(target: EndpointTarget): Pool {
+    const tls = target.ca === undefined ? {} : { ca: target.ca };
+    const connect = buildConnector({ ...tls, timeout: 0, allowH2: false }) as unknown as Connector;
+    return new Pool(target.origin, {
+      connections: null,
+      pipelining: 1,
+      allowH2: false,
+      keepAliveTimeout: this.keepAliveMs,
+      keepAliveMaxTimeout: this.keepAliveMs,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      maxHeaderSize: 64 * 1024,
+      factory: (origin: URL, options: object) => new TrackedClient(origin, options, connect),
+    });
+  }
+}

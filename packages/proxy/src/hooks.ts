@@ -1,0 +1,38 @@
+import type { DecisionRecord } from '@signalbox/telemetry';
+
+/** Who asks, as far as the gateway knows. */
+export interface Identity {
+  readonly kind: 'known';
+  readonly tenant?: string;
+  readonly apiKeyName?: string;
+  /** Whether this caller may see and use a model; absent: all. */
+  readonly allows?: (model: string) => boolean;
+}
+
+/** An answer to a caller without a right to ask: 401 or 403, one text for every reason. */
+export interface IdentityRefusal {
+  readonly kind: 'refuse';
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  readonly retryAfterSeconds?: number;
+}
+
+/** A request that ended without reaching the router: malformed, too large, unknown path, without a key, or left by its client. */
+export interface UnroutedEnd {
+  readonly requestId: string;
+  readonly path: string;
+  /** 499 if the client left. */
+  readonly status: number;
+  readonly code: string;
+  readonly durationMs: number;
+}
+
+/** What the gateway adds to the data plane. All are optional, synchronous, and must not throw. */
+export interface ProxyHooks {
+  /** Tells who asks by the bearer token or API key of the request. `model` is empty for the list of models. */
+  readonly identify?: (credential: string | undefined, path: string, model: string) => Identity | IdentityRefusal;
+  /** `x-ratelimit-*` headers for an answer, as a flat list of names and values. */
+  readonly limitHeaders?: (decision: DecisionRecord) => readonly string[] | undefined;
+  readonly unrouted?: (end: UnroutedEnd) => void;
+}

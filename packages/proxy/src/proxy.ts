@@ -1,0 +1,391 @@
+import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { EndpointTarget, Router } from '@signalbox/core';
+import { errorBody } from '@signalbox/openai-wire';
+import { silentLogger, type Clock, type Logger } from '@signalbox/plugin-api';
+import { fastify, type FastifyInstance, type FastifyServerOptions } from 'fastify';
+import { ownHeaders } from './answer-head.ts';
+import { edgeFault } from './edge-checks.ts';
+import { EndpointPools } from './endpoint-pools.ts';
+import { Exchange, type ExchangeHost } from './exchange.ts';
+import type { ProxyHooks } from './hooks.ts';
+import { DEFAULT_LIMITS, type ProxyLimits } from './limits.ts';
+import { modelById, modelIdOf, modelList } from './models.ts';
+import { readHead, type RequestHead } from './request-head.ts';
+import { TimerWheel } from './timer-wheel.ts';
+import { systemTimers, type Timers } from './timers.ts';
+
+export interface ProxyOptions {
+  readonly router: Router;
+  /** The core's clock. */
+  readonly clock: Clock;
+  readonly logger?: Logger;
+  readonly timers?: Timers;
+  readonly limits?: Partial<ProxyLimits>;
+  readonly hooks?: ProxyHooks;
+  /** The name of the model in answers after a rewrite: what the client asked for, or what served it. */
+  readonly reportModel?: 'asked' | 'real';
+  /** Whether forwarding headers (`X-Forwarded-*`) of this peer may pass. Default: of none. */
+  readonly trustsPeer?: (address: string | undefined) => boolean;
+  /** PEM texts; the listener speaks TLS if they are given. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+}
+
+export interface ListenOptions {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** Several workers share one port. */
+  readonly reusePort?: boolean;
+}
+
+export interface CloseOptions {
+  /** How long connections are still accepted, answered with `Connection: close`. Default 0. */
+  readonly acceptMs?: number;
+  /** From then on, how long running requests may take. Default 0. */
+  readonly graceMs?: number;
+  /** How long error events may take to leave before sockets are destroyed. Default 5 s. */
+  readonly forceMs?: number;
+}
+
+export interface ProxyStats {
+  /** Requests between their first byte and the last byte of their answer. */
+  readonly live: number;
+  /** Endpoints with a connection pool. */
+  readonly pools: number;
+  /** Armed timers. */
+  readonly timers: number;
+}
+
+/** The data plane: an HTTP server that asks a router and relays. */
+export interface Proxy {
+  listen(options: ListenOptions): Promise<AddressInfo>;
+  /** Where it listens; undefined before `listen` and after `close`. */
+  readonly address: AddressInfo | undefined;
+  readonly stats: ProxyStats;
+  /** Closes the connections to an endpoint that left the fleet, as they become idle. */
+  retire(target: EndpointTarget): void;
+  /** Ends gracefully; a second call with shorter times overrules the first. Resolves when every socket is closed. */
+  close(options?: CloseOptions): Promise<void>;
+}
+
+/** Paths whose bodies are understood or passed through. */
+const ROUTES: readonly string[] = [
+  '/v1/chat/completions',
+  '/v1/completions',
+  '/v1/embeddings',
+  '/v1/responses',
+  '/v1/messages',
+  '/v1/rerank',
+  '/v1/audio/*',
+];
+const IDLE_SWEEP_MS = 250;
+
+/**
+ * Makes the data plane over `router`. Fastify owns the server and the routes; a request is taken over (`hijack`) in its first hook, so
+ * that neither parsers nor serialisers nor Readable streams stand between the sockets.
+ */
+export function createProxy(options: ProxyOptions): Proxy {
+  const limits: ProxyLimits = { ...DEFAULT_LIMITS, ...options.limits };
+  const timers = options.timers ?? systemTimers;
+  const { clock, router } = options;
+  const logger = options.logger ?? silentLogger;
+  const hooks = options.hooks ?? {};
+  const wheel = new TimerWheel(clock, timers);
+  const pools = new EndpointPools(limits.upstreamKeepAliveMs);
+  const live = new Set<Exchange>();
+  let closing = false;
+  let refusing = false;
+
+  const host: ExchangeHost = {
+    router,
+    clock,
+    wheel,
+    pools,
+    limits,
+    logger,
+    hooks,
+    reportModel: options.reportModel ?? 'asked',
+    live,
+    isClosing: () => closing,
+  };
+
+  const headOf = (request: IncomingMessage): RequestHead =>
+    readHead(request.rawHeaders, options.trustsPeer?.(request.socket.remoteAddress) ?? false, () => clock.epochMs());
+
+  /** Answers without an exchange: whole, at once. */
+  const answer = (request: IncomingMessage, response: ServerResponse, head: RequestHead, status: number, code: string | undefined, body: string): void => {
+    const text = Buffer.from(body);
+    const headers = ownHeaders({ requestId: head.requestId, decision: undefined, code, upstreamMs: 0, totalMs: 0, extra: undefined, close: closing });
+    headers.push('content-type', 'application/json', 'content-length', String(text.length));
+    if (status === 503) headers.push('retry-after', '1');
+    const unread = request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined;
+    if (unread && !closing) headers.push('connection', 'close');
+    response.writeHead(status, headers);
+    response.end(request.method === 'HEAD' ? undefined : text);
+    if (unread) request.resume();
+    if (code !== undefined) hooks.unrouted?.({ requestId: head.requestId, path: pathOf(request), status, code, durationMs: 0 });
+  };
+  const refuse = (request: IncomingMessage, response: ServerResponse, status: number, code: string, message: string): void => {
+    answer(request, response, headOf(request), status, code, errorBody(pathOf(request), status, code, message));
+  };
+
+  const onPost = (request: IncomingMessage, response: ServerResponse, routePath: string): void => {
+    const target = request.url ?? '';
+    const queryAt = target.indexOf('?');
+    let path = routePath;
+    if (routePath.endsWith('*')) {
+      path = queryAt < 0 ? target : target.slice(0, queryAt);
+      if (!/^\/v1\/audio(?:\/[A-Za-z0-9_-]+)+$/.test(path)) {
+        refuse(request, response, 404, 'not_found', `There is no ${request.method} ${headerSafe(path)}.`);
+        return;
+      }
+    }
+    if (refusing) {
+      refuse(request, response, 503, 'draining', 'The gateway is shutting down.');
+      return;
+    }
+    if (!router.ready()) {
+      refuse(request, response, 503, 'no_route', 'No policy is in force yet.');
+      return;
+    }
+    new Exchange(host, request, response, path, queryAt < 0 ? path : path + target.slice(queryAt), headOf(request)).start();
+  };
+
+  const onModels = (request: IncomingMessage, response: ServerResponse): void => {
+    const head = headOf(request);
+    const path = pathOf(request);
+    const identity = hooks.identify?.(head.credential, path, '');
+    if (identity?.kind === 'refuse') {
+      answer(request, response, head, identity.status, identity.code, errorBody(path, identity.status, identity.code, identity.message));
+      return;
+    }
+    const allows = identity?.allows;
+    const models = allows === undefined ? router.models() : router.models().filter((model) => allows(model.id));
+    if (path === '/v1/models') {
+      answer(request, response, head, 200, undefined, modelList(models));
+      return;
+    }
+    const id = modelIdOf(path);
+    const body = id === undefined ? undefined : modelById(models, id);
+    if (body !== undefined) answer(request, response, head, 200, undefined, body);
+    else answer(request, response, head, 404, 'model_not_found', errorBody(path, 404, 'model_not_found', 'The model does not exist, or you may not use it.'));
+  };
+
+  const app = createApp(limits, options.tls, refuse, onPost, onModels);
+  const server = app.server;
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => onClientError(error, socket));
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex) => onUpgrade(request, socket, headOf(request).requestId));
+
+  let current: { readonly hasten: (options: CloseOptions) => void; readonly done: Promise<void> } | undefined;
+
+  const close = (closeOptions: CloseOptions = {}): Promise<void> => {
+    if (current !== undefined) {
+      current.hasten(closeOptions);
+      return current.done;
+    }
+    closing = true;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const startMs = clock.now();
+    let acceptUntil = startMs + (closeOptions.acceptMs ?? 0);
+    let graceUntil = acceptUntil + (closeOptions.graceMs ?? 0);
+    let forceAt = graceUntil + (closeOptions.forceMs ?? 5_000);
+    let stopped = false;
+    let told = false;
+    let serverClosed = !server.listening;
+    let handle: unknown;
+    const step = (): void => {
+      const now = clock.now();
+      if (now >= acceptUntil && !stopped) {
+        stopped = true;
+        if (server.listening) server.close(() => (serverClosed = true));
+      }
+      if (stopped) server.closeIdleConnections();
+      if (now >= graceUntil && !told) {
+        told = true;
+        refusing = true;
+        for (const exchange of live) exchange.shutDown();
+      }
+      if (now >= forceAt) {
+        for (const exchange of live) exchange.destroy();
+        server.closeAllConnections();
+      }
+      if (stopped && live.size === 0 && serverClosed) {
+        wheel.stop();
+        void pools
+          .destroy()
+          .then(() => app.close())
+          .then(() => resolve());
+        return;
+      }
+      handle = timers.setTimeout(step, IDLE_SWEEP_MS);
+    };
+    current = {
+      hasten: (shorter) => {
+        const now = clock.now();
+        acceptUntil = Math.min(acceptUntil, now + (shorter.acceptMs ?? 0));
+        graceUntil = Math.min(graceUntil, acceptUntil + (shorter.graceMs ?? 0));
+        forceAt = Math.min(forceAt, graceUntil + (shorter.forceMs ?? 5_000));
+        timers.clearTimeout(handle);
+        step();
+      },
+      done: promise,
+    };
+    step();
+    return promise;
+  };
+
+  return {
+    async listen(listenOptions: ListenOptions): Promise<AddressInfo> {
+      await app.ready();
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      server.once('error', reject);
+      server.listen({ host: listenOptions.host, port: listenOptions.port, reusePort: listenOptions.reusePort ?? false, backlog: 4096 }, resolve);
+      await promise;
+      server.off('error', reject);
+      return server.address() as AddressInfo;
+    },
+    get address(): AddressInfo | undefined {
+      const address = server.address();
+      return address === null || typeof address === 'string' ? undefined : address;
+    },
+    get stats(): ProxyStats {
+      return { live: live.size, pools: pools.size, timers: wheel.size };
+    },
+    retire: (target: EndpointTarget) => pools.retire(target),
+    close,
+  };
+}
+
+type Refuse = (request: IncomingMessage, response: ServerResponse, status: number, code: string, message: string) => void;
+
+function createApp(
+  limits: ProxyLimits,
+  tls: ProxyOptions['tls'],
+  refuse: Refuse,
+  onPost: (request: IncomingMessage, response: ServerResponse, routePath: string) => void,
+  onModels: (request: IncomingMessage, response: ServerResponse) => void,
+): FastifyInstance {
+  const serverOptions = {
+    maxHeaderSize: limits.headerBytes,
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    connectionsCheckingInterval: 5_000,
+    noDelay: true,
+    insecureHTTPParser: false,
+    // Missing and doubled Host headers are answered by edgeFault, in our envelope.
+    requireHostHeader: false,
+  };
+  const serverFactory = (handler: (request: IncomingMessage, response: ServerResponse) => void): Server => {
+    const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+      const fault = edgeFault(request);
+      if (fault === undefined) handler(request, response);
+      else refuse(request, response, 400, 'invalid_request', fault);
+    };
+    const server = tls === undefined ? createServer(serverOptions, onRequest) : createTlsServer({ ...serverOptions, ...tls, minVersion: 'TLSv1.2' }, onRequest);
+    server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+      // A body that is refused for its stated size is never asked for.
+      if (!(Number(request.headers['content-length']) > limits.bodyBytes)) response.writeContinue();
+      onRequest(request, response);
+    });
+    return server;
+  };
+  const appOptions: FastifyServerOptions = {
+    serverFactory: serverFactory as NonNullable<FastifyServerOptions['serverFactory']>,
+    logger: false,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    forceCloseConnections: false,
+    frameworkErrors: (_error, request, reply) => {
+      reply.hijack();
+      refuse(request.raw, reply.raw, 404, 'not_found', 'The path cannot be read.');
+    },
+  };
+  const app = fastify(appOptions);
+  const placeholder = (): void => undefined;
+  for (const path of ROUTES) {
+    app.route({
+      method: 'POST',
+      url: path,
+      onRequest: (request, reply) => {
+        reply.hijack();
+        onPost(request.raw, reply.raw, path);
+      },
+      handler: placeholder,
+    });
+  }
+  for (const url of ['/v1/models', '/v1/models/*']) {
+    app.route({
+      method: ['GET', 'HEAD'],
+      url,
+      onRequest: (request, reply) => {
+        reply.hijack();
+        onModels(request.raw, reply.raw);
+      },
+      handler: placeholder,
+    });
+  }
+  // A hook, since the handler of unknown paths runs only after the body was parsed.
+  app.setNotFoundHandler({}, placeholder);
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!request.is404) {
+      done();
+      return;
+    }
+    reply.hijack();
+    refuse(request.raw, reply.raw, 404, 'not_found', `There is no ${request.raw.method ?? ''} ${headerSafe(pathOf(request.raw))}.`);
+  });
+  return app as unknown as FastifyInstance;
+}
+
+function pathOf(request: IncomingMessage): string {
+  const target = request.url ?? '';
+  const query = target.indexOf('?');
+  return query < 0 ? target : target.slice(0, query);
+}
+
+/** A path as an error message may repeat it. */
+function headerSafe(path: string): string {
+  const short = path.length > 128 ? `${path.slice(0, 128)}…` : path;
+  return short.replaceAll(/[^\u0021-\u007e…]/g, '?');
+}
+
+/** Bytes that are no HTTP request: a short answer in our envelope, then the end of the connection. */
+function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (socket.destroyed || !socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const busy = (socket as { readonly _httpMessage?: { readonly headersSent?: boolean } })._httpMessage;
+  if (busy?.headersSent === true) {
+    socket.destroy();
+    return;
+  }
+  const [status, message] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? ([431, 'The headers are too large.'] as const)
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? ([408, 'The request took too long to arrive.'] as const)
+        : ([400, 'The request is not valid HTTP.'] as const);
+  socket.end(rawAnswer(status, 'invalid_request', message, crypto.randomUUID()));
+}
+
+function onUpgrade(request: IncomingMessage, socket: Duplex, requestId: string): void {
+  const isH2c = /(?:^|,)\s*h2c\s*(?:,|$)/i.test(request.headers.upgrade ?? '');
+  const answer = isH2c
+    ? rawAnswer(400, 'invalid_request', 'This server does not upgrade to HTTP/2.', requestId)
+    : rawAnswer(501, 'not_implemented', 'WebSocket and other upgrades are not offered here.', requestId);
+  socket.on('error', () => socket.destroy());
+  socket.end(answer);
+}
+
+function rawAnswer(status: number, code: string, message: string, requestId: string): string {
+  const body = errorBody('', status, code, message);
+  return (
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nx-request-id: ${requestId}\r\nx-signalbox-reason: ${code}\r\n` +
+    `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`
+  );
+}

@@ -1,0 +1,162 @@
+// perf: one pass over the headers of every request; `!` marks reads of an array of pairs.
+import { randomUUID } from 'node:crypto';
+
+/** Hop-by-hop headers (RFC 9110 section 7.6.1), framing that is always our own, and headers that end at the door. */
+const DROPPED: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings',
+  'host',
+  'content-length',
+  'expect',
+  'x-request-id',
+  'authorization',
+  'x-api-key',
+  'api-key',
+  'cookie',
+  'accept-encoding',
+  'x-request-deadline-ms',
+]);
+
+const FORWARDED = /^(?:forwarded|x-forwarded-.*|x-real-ip|x-original-.*|x-envoy-.*|true-client-ip)$/;
+
+/** What the proxy reads of a request's headers. Header names are lower case. */
+export interface RequestHead {
+  readonly requestId: string;
+  /** Bearer token of `authorization`, else `x-api-key` or `api-key`; undefined if the caller sent none. */
+  readonly credential: string | undefined;
+  readonly contentType: string | undefined;
+  readonly contentEncoding: string | undefined;
+  /** As written; `undefined` where it is absent. */
+  readonly contentLength: string | undefined;
+  readonly acceptEncoding: string | undefined;
+  /** Headers to send upstream as a flat list of names and values: hop-by-hop, internal and credential headers left out. */
+  readonly forwarded: readonly string[];
+  /** Milliseconds that the caller waits at most, from now; NaN if it did not say. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * Reads the raw headers of one request. `trusted` says whether the peer is a known proxy, whose forwarding headers may pass;
+ * `epochMs` is the wall clock, by which an absolute deadline is understood.
+ */
+export function readHead(rawHeaders: readonly string[], trusted: boolean, epochMs: () => number): RequestHead {
+  const forwarded: string[] = [];
+  let requestId: string | undefined;
+  let bearer: string | undefined;
+  let apiKey: string | undefined;
+  let contentType: string | undefined;
+  let contentEncoding: string | undefined;
+  let contentLength: string | undefined;
+  let acceptEncoding: string | undefined;
+  let named: string[] | undefined;
+  let timeoutMs = Number.NaN;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase();
+    const value = rawHeaders[i + 1]!;
+    if (DROPPED.has(name)) {
+      switch (name) {
+        case 'connection':
+          if (value !== 'keep-alive' && value !== 'close') (named ??= []).push(...namesIn(value));
+          break;
+        case 'x-request-id':
+          requestId = requestId === undefined && isRequestId(value) ? value : requestId;
+          break;
+        case 'authorization':
+          bearer = bearerOf(value);
+          break;
+        case 'x-api-key':
+        case 'api-key':
+          apiKey = value;
+          break;
+        case 'content-length':
+          contentLength = value;
+          break;
+        case 'accept-encoding':
+          acceptEncoding = value;
+          break;
+        case 'x-request-deadline-ms':
+          timeoutMs = minimum(timeoutMs, deadlineOf(value, epochMs));
+          break;
+        default:
+      }
+      continue;
+    }
+    if (name === 'content-type') contentType = value;
+    else if (name === 'content-encoding') contentEncoding = value;
+    else if (name === 'x-stainless-timeout') timeoutMs = minimum(timeoutMs, Number(value) * 1000);
+    else if (name.startsWith('x-signalbox-') || name.startsWith('x-gateway-destination-endpoint')) continue;
+    else if (!trusted && (name.charCodeAt(0) === 0x78 || name === 'forwarded' || name === 'true-client-ip') && FORWARDED.test(name)) continue;
+    forwarded.push(name, value);
+  }
+  return {
+    requestId: requestId ?? randomUUID(),
+    credential: bearer ?? apiKey,
+    contentType,
+    contentEncoding,
+    contentLength,
+    acceptEncoding,
+    forwarded: named === undefined ? forwarded : without(forwarded, named),
+    timeoutMs,
+  };
+}
+
+/** 1 to 256 visible ASCII characters. */
+export function isRequestId(value: string): boolean {
+  if (value.length === 0 || value.length > 256) return false;
+  for (let i = 0; i < value.length; i++) {
+    const c = value.charCodeAt(i);
+    if (c < 0x21 || c > 0x7e) return false;
+  }
+  return true;
+}
+
+function bearerOf(value: string): string {
+  return /^bearer /i.test(value) ? value.slice(7).trim() : value;
+}
+
+function minimum(a: number, b: number): number {
+  if (!(b > 0)) return a;
+  return Number.isNaN(a) ? b : Math.min(a, b);
+}
+
+/** A number of milliseconds from now; values beyond 10^11 are an absolute time in milliseconds since 1970. */
+function deadlineOf(value: string, epochMs: () => number): number {
+  const number = Number(value);
+  return number > 1e11 ? Math.max(1, number - epochMs()) : number;
+}
+
+function namesIn(value: string): string[] {
+  return value
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim());
+}
+
+/** `content-type` stays even where `Connection` names it: without it the body would be read differently behind us. */
+function without(headers: readonly string[], names: readonly string[]): string[] {
+  const kept: string[] = [];
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!;
+    if (name === 'content-type' || !names.includes(name)) kept.push(name, headers[i + 1]!);
+  }
+  return kept;
+}
+
+/** A head's forwarded headers by name, several values joined by `, `: what the router may read. */
+export function toHeaderRecord(forwarded: readonly string[]): { readonly [name: string]: string | undefined } {
+  const record: { [name: string]: string | undefined } = Object.create(null) as { [name: string]: string | undefined };
+  for (let i = 0; i < forwarded.length; i += 2) {
+    const name = forwarded[i]!;
+    const before = record[name];
+    record[name] = before === undefined ? forwarded[i + 1]! : `${before}, ${forwarded[i + 1]!}`;
+  }
+  return record;
+}
