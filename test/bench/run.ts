@@ -5,8 +5,9 @@ import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os'
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { updatePage } from './performance-page.ts';
-import { PROXY_MODES, runProxyBench } from './proxy/proxy-bench.ts';
-import type { ProxyMode } from './proxy/proxy-bench.ts';
+import { PROXY_MODES } from './proxy/modes.ts';
+import type { ProxyMode } from './proxy/modes.ts';
+import { runProxyBench } from './proxy/proxy-bench.ts';
 import { programVersion } from './proxy/tools.ts';
 import type { BenchPart, BenchReport, Sample, Suite } from './report.ts';
 import { tabulate, toMarkdown, toText } from './results-table.ts';

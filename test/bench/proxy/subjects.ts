@@ -21,6 +21,10 @@ export interface Subject {
   readonly description: string;
   /** Why it cannot run here, and what to do about it; undefined if it can. */
   missing(): string | undefined;
+  /** Header lines that its clients must send. */
+  readonly headers?: (place: Place) => readonly string[];
+  /** Share of the usual number of replies and frames, for subjects so slow that a round would take minutes. */
+  readonly effort?: number;
   /** The command that starts it; undefined for the mock itself. */
   prepare(place: Place): Command | undefined;
 }
@@ -52,6 +56,11 @@ const direct: Subject = {
   prepare: () => undefined,
 };
 
+function nginxCommand(place: Place, configuration: string): Command {
+  const path = writeConfiguration(place, 'nginx.conf', configuration);
+  return { file: findProgram('nginx') ?? 'nginx', args: ['-c', path, '-p', place.directory, '-e', 'stderr'] };
+}
+
 const nginx: Subject = {
   name: 'nginx',
   description: 'one worker, `least_conn`, upstream keep-alive, no access log, `proxy_buffering off`',
@@ -59,8 +68,25 @@ const nginx: Subject = {
   prepare(place) {
     const servers = place.endpointPorts.map((port) => `    server 127.0.0.1:${port};`).join('\n');
     const values = { DIRECTORY: place.directory, PORT: place.port, SERVERS: servers };
-    const path = writeConfiguration(place, 'nginx.conf', fromTemplate('nginx.conf.template', values));
-    return { file: findProgram('nginx') ?? 'nginx', args: ['-c', path, '-p', place.directory, '-e', 'stderr'] };
+    return nginxCommand(place, fromTemplate('nginx.conf.template', values));
+  },
+};
+
+const nginxLua: Subject = {
+  name: 'nginx + Lua',
+  description:
+    'the same, but Lua decodes the JSON body, looks the model up and takes the endpoint with the fewest requests in flight',
+  missing: () => {
+    if (
+      ['/usr/lib/nginx/modules/ngx_http_lua_module.so', '/usr/share/lua/5.1/cjson'].every((path) => existsSync(path))
+    ) {
+      return describeMissing(['nginx']);
+    }
+    return 'the Lua module or cjson is missing; in Debian: apt-get install -y --no-install-recommends libnginx-mod-http-lua lua-cjson';
+  },
+  prepare(place) {
+    const values = { DIRECTORY: place.directory, PORT: place.port, PORTS: place.endpointPorts.join(', ') };
+    return nginxCommand(place, fromTemplate('nginx-lua.conf.template', values));
   },
 };
 
@@ -94,6 +120,30 @@ const bareRelay: Subject = {
   }),
 };
 
+const portkeyMain = fileURLToPath(
+  new URL('portkey/node_modules/@portkey-ai/gateway/build/start-server.js', import.meta.url),
+);
+
+const portkey: Subject = {
+  name: 'portkey',
+  description:
+    '`@portkey-ai/gateway` 1.15.2, a gateway in TypeScript, with one of the endpoints named by the request headers, under the same Node',
+  missing: () =>
+    existsSync(portkeyMain)
+      ? undefined
+      : 'it is not installed: npm install --ignore-scripts --prefix test/bench/proxy/portkey',
+  prepare: (place) => ({
+    file: process.execPath,
+    args: [portkeyMain, `--port=${place.port}`, '--headless'],
+    env: { ...PRODUCTION, TRUSTED_CUSTOM_HOSTS: '127.0.0.1,localhost' },
+  }),
+  headers: (place) => [
+    'x-portkey-provider: openai',
+    `x-portkey-custom-host: http://127.0.0.1:${place.endpointPorts[0]}/v1`,
+  ],
+  effort: 0.2,
+};
+
 const built = join(repository, 'packages/gateway/dist/main.js');
 const source = join(repository, 'packages/gateway/src/main.ts');
 
@@ -115,8 +165,10 @@ function signalbox(name: string, description: string, main: string, nodeOptions:
 export const SUBJECTS: readonly Subject[] = [
   direct,
   nginx,
+  nginxLua,
   haproxy,
   bareRelay,
+  portkey,
   signalbox(
     'signalbox',
     '`signalbox serve` as built, the policy of `five-rules.route.template`, one worker',
