@@ -1,7 +1,7 @@
 /** The contract between `npm run bench` and its parts: a part declares its suites, then gives samples. */
 
 /** One column of a suite's table. Samples carry its value under `key`. */
-export interface Figure {
+interface Figure {
   readonly key: string;
   /** Heading of the column, with the unit: `CPU µs / request`. */
   readonly label: string;

@@ -6,7 +6,7 @@ const WORDS =
   );
 
 /** The model that every body asks for and every subject routes. */
-export const MODEL = 'llama-3.1-8b';
+const MODEL = 'llama-3.1-8b';
 
 export interface BodyOptions {
   /** Size wanted, in bytes; met within a few per cent. */

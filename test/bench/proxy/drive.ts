@@ -10,7 +10,7 @@ export const SUBJECT_CORE = 0;
 export const DRIVER_CORE = 1;
 
 /** What load.c prints. Times in µs. */
-export interface LoadResult {
+interface LoadResult {
   readonly seconds: number;
   /** CPU time of the load generator. */
   readonly cpuUs: number;

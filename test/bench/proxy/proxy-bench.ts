@@ -2,7 +2,6 @@
  * Whole gateways side by side: the subject on one core, mock and load generator on another, each measured in a fresh process. The figure to compare is the CPU time
  * of the subject's process tree per reply or frame; wall-clock figures on a shared machine say more about the neighbours.
  */
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import type { RequestOptions } from 'node:http';
@@ -21,7 +20,7 @@ import { accepts, freePort, startOnCore } from './processes.ts';
 import type { Child } from './processes.ts';
 import { SUBJECTS } from './subjects.ts';
 import type { Place, Subject } from './subjects.ts';
-import { compilePrograms, requireMachine } from './tools.ts';
+import { bindSelf, compilePrograms, requireMachine } from './tools.ts';
 import type { Programs } from './tools.ts';
 import { workOf } from './work.ts';
 
@@ -98,22 +97,22 @@ async function waitForAnswers(subject: Child, { name, port, headers, mockPort }:
   );
 }
 
-/** The names must exist; of all, those that cannot run here are told and left out. */
+/** By name, or all that take part unasked. Peers that are not installed are told and left out; what was asked for, or is always there, must run. */
 function chooseSubjects(options: ProxyBenchOptions, report: BenchReport): Subject[] {
-  if (options.subjects.length === 0) {
-    return SUBJECTS.filter((subject) => {
-      const missing = subject.missing();
-      if (missing !== undefined) report.progress(`left out: ${subject.name}: ${missing}`);
-      return missing === undefined;
-    });
-  }
-  return options.subjects.map((name) => {
+  const asked = options.subjects.map((name) => {
     const subject = SUBJECTS.find((one) => one.name === name);
-    if (subject === undefined)
+    if (subject === undefined) {
       throw new Error(`no subject "${name}"; there are: ${SUBJECTS.map((one) => one.name).join(', ')}`);
-    const missing = subject.missing();
-    if (missing !== undefined) throw new Error(missing);
+    }
     return subject;
+  });
+  const wanted = asked.length > 0 ? asked : SUBJECTS.filter(({ takesPart }) => takesPart !== 'asked');
+  return wanted.filter((subject) => {
+    const missing = subject.missing();
+    if (missing === undefined) return true;
+    if (asked.length > 0 || subject.takesPart === 'always') throw new Error(`${subject.name}: ${missing}`);
+    report.progress(`left out: ${subject.name}: ${missing}`);
+    return false;
   });
 }
 
@@ -158,13 +157,10 @@ async function measureOnce(subject: Subject, mode: ProxyMode, context: Context):
   }
 }
 
-function bindSelf(cores: string): void {
-  execFileSync('taskset', ['-acp', cores, String(process.pid)], { stdio: 'ignore' });
-}
-
 /** Runs the chosen modes over the chosen subjects, interleaved, and reports a sample of each in each round. */
 export async function runProxyBench(report: BenchReport, options: ProxyBenchOptions): Promise<void> {
   requireMachine();
+  const subjects = chooseSubjects(options, report);
   const directory = mkdtempSync(join(tmpdir(), 'signalbox-bench-'));
   // The bench's own work goes where the driver is: the subject's core is the subject's alone.
   bindSelf(String(DRIVER_CORE));
@@ -182,7 +178,6 @@ export async function runProxyBench(report: BenchReport, options: ProxyBenchOpti
       ),
       hold: write('hold.json', chatBody({ bytes: BODY_BYTES, stream: true, events: 100, eventGapUs: 1_000_000 })),
     };
-    const subjects = chooseSubjects(options, report);
     for (const mode of options.modes) {
       const suite = SUITES[mode];
       report.suite(suite);

@@ -17,8 +17,8 @@ export interface Place {
 
 export interface Subject {
   readonly name: string;
-  /** What stands behind the name, for the page. */
-  readonly description: string;
+  /** `always`: a run without it is an error; `ifPresent`: left out where it is not installed; `asked`: only by `--subjects`. */
+  readonly takesPart: 'always' | 'ifPresent' | 'asked';
   /** Why it cannot run here, and what to do about it; undefined if it can. */
   missing(): string | undefined;
   /** Header lines that its clients must send. */
@@ -51,7 +51,7 @@ const PRODUCTION = { NODE_ENV: 'production' };
 
 const direct: Subject = {
   name: 'direct',
-  description: 'the load generator on the mock itself: the ceiling of the harness',
+  takesPart: 'always',
   missing: () => undefined,
   prepare: () => undefined,
 };
@@ -63,7 +63,7 @@ function nginxCommand(place: Place, configuration: string): Command {
 
 const nginx: Subject = {
   name: 'nginx',
-  description: 'one worker, `least_conn`, upstream keep-alive, no access log, `proxy_buffering off`',
+  takesPart: 'ifPresent',
   missing: () => describeMissing(['nginx']),
   prepare(place) {
     const servers = place.endpointPorts.map((port) => `    server 127.0.0.1:${port};`).join('\n');
@@ -74,8 +74,7 @@ const nginx: Subject = {
 
 const nginxLua: Subject = {
   name: 'nginx + Lua',
-  description:
-    'the same, but Lua decodes the JSON body, looks the model up and takes the endpoint with the fewest requests in flight',
+  takesPart: 'ifPresent',
   missing: () => {
     if (
       ['/usr/lib/nginx/modules/ngx_http_lua_module.so', '/usr/share/lua/5.1/cjson'].every((path) => existsSync(path))
@@ -92,7 +91,7 @@ const nginxLua: Subject = {
 
 const haproxy: Subject = {
   name: 'haproxy',
-  description: 'one thread, `leastconn`, `http-reuse always`, no log',
+  takesPart: 'ifPresent',
   missing: () => describeMissing(['haproxy']),
   prepare(place) {
     const servers = place.endpointPorts.map((port) => `  server s${port} 127.0.0.1:${port} maxconn 6000`).join('\n');
@@ -107,7 +106,7 @@ const haproxy: Subject = {
 
 const bareRelay: Subject = {
   name: 'bare relay',
-  description: '`bare-relay.ts`: node:http, undici `Pool.dispatch`, bytes passed on unread, under the same Node',
+  takesPart: 'always',
   missing: () => undefined,
   prepare: (place) => ({
     file: process.execPath,
@@ -126,8 +125,7 @@ const portkeyMain = fileURLToPath(
 
 const portkey: Subject = {
   name: 'portkey',
-  description:
-    '`@portkey-ai/gateway` 1.15.2, a gateway in TypeScript, with one of the endpoints named by the request headers, under the same Node',
+  takesPart: 'ifPresent',
   missing: () =>
     existsSync(portkeyMain)
       ? undefined
@@ -147,10 +145,13 @@ const portkey: Subject = {
 const built = join(repository, 'packages/gateway/dist/main.js');
 const source = join(repository, 'packages/gateway/src/main.ts');
 
-function signalbox(name: string, description: string, main: string, nodeOptions: readonly string[]): Subject {
+/** From `dist`, as users run it; or from its TypeScript sources. */
+function signalbox(from: 'built' | 'source'): Subject {
+  const main = from === 'built' ? built : source;
+  const nodeOptions = from === 'built' ? [] : ['--conditions=@signalbox/source'];
   return {
-    name,
-    description,
+    name: from === 'built' ? 'signalbox' : 'signalbox (source)',
+    takesPart: from === 'built' ? 'always' : 'asked',
     missing: () => (existsSync(main) ? undefined : `${main} is not there: npm run build`),
     prepare(place) {
       const endpoints = place.endpointPorts.map((port) => `"http://127.0.0.1:${port}"`).join(', ');
@@ -161,7 +162,7 @@ function signalbox(name: string, description: string, main: string, nodeOptions:
   };
 }
 
-/** By name, in the order of the tables. */
+/** By name, in the order of the tables; docs/performance.md says what each is. */
 export const SUBJECTS: readonly Subject[] = [
   direct,
   nginx,
@@ -169,11 +170,6 @@ export const SUBJECTS: readonly Subject[] = [
   haproxy,
   bareRelay,
   portkey,
-  signalbox(
-    'signalbox',
-    '`signalbox serve` as built, the policy of `five-rules.route.template`, one worker',
-    built,
-    [],
-  ),
-  signalbox('signalbox (source)', 'the same, run from TypeScript sources', source, ['--conditions=@signalbox/source']),
+  signalbox('built'),
+  signalbox('source'),
 ];

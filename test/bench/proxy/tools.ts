@@ -23,6 +23,12 @@ export function findProgram(name: string): string | undefined {
     });
 }
 
+function requireProgram(name: string): string {
+  const path = findProgram(name);
+  if (path === undefined) throw new Error(describeMissing([name]));
+  return path;
+}
+
 const DEBIAN_PACKAGES: Readonly<Record<string, string>> = {
   gcc: 'gcc libc6-dev',
   nginx: 'nginx-light',
@@ -55,9 +61,10 @@ export interface Programs {
 
 /** Compiles mock.c and load.c into a directory. */
 export function compilePrograms(directory: string): Programs {
+  const compiler = requireProgram('gcc');
   const compile = (name: string): string => {
     const output = join(directory, name);
-    execFileSync('gcc', ['-O2', '-Wall', '-o', output, fileURLToPath(new URL(`${name}.c`, import.meta.url))]);
+    execFileSync(compiler, ['-O2', '-Wall', '-o', output, fileURLToPath(new URL(`${name}.c`, import.meta.url))]);
     return output;
   };
   return { mock: compile('mock'), load: compile('load') };
@@ -69,4 +76,9 @@ export function programVersion(name: string): string | undefined {
   if (path === undefined) return undefined;
   const { stdout, stderr } = spawnSync(path, ['-v'], { encoding: 'utf8' });
   return /\d+\.\d+\.\d+/.exec(`${stdout}${stderr}`)?.[0];
+}
+
+/** Binds this process, with all its threads, to cores: `1` or `0-1`. */
+export function bindSelf(cores: string): void {
+  execFileSync(requireProgram('taskset'), ['-acp', cores, String(process.pid)], { stdio: 'ignore' });
 }
