@@ -63,7 +63,7 @@ function nginxCommand(place: Place, configuration: string): Command {
 
 const nginx: Subject = {
   name: 'nginx',
-  takesPart: 'ifPresent',
+  takesPart: 'always',
   missing: () => describeMissing(['nginx']),
   prepare(place) {
     const servers = place.endpointPorts.map((port) => `    server 127.0.0.1:${port};`).join('\n');
