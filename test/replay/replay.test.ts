@@ -1,0 +1,118 @@
+import { expect, test } from 'vitest';
+import { tokenizeChat } from '../../packages/simulator/src/index.ts';
+import { choosers, predictedOutput } from './choosers.ts';
+import { simulate } from './expected.ts';
+import { replayEndpoints, slowGpu } from './fleet.ts';
+import { policyText } from './gateway-process.ts';
+import { planLoad } from './load-plan.ts';
+import { failures, formatReport, makeReport } from './report.ts';
+import type { Run } from './report.ts';
+import { parseTrace, readAzureConversation } from './trace.ts';
+import { chatBody } from './workload.ts';
+
+const trace = readAzureConversation();
+
+test('the trace is the first 500 conversation requests, in order, from time 0', () => {
+  expect(trace).toHaveLength(500);
+  expect(trace[0]).toEqual({ index: 0, atMs: 0, promptTokens: 374, outputTokens: 44 });
+  // The times are read as floating-point milliseconds since 1970, good to a fraction of a microsecond.
+  expect(trace[1]?.atMs).toBeCloseTo(4314.579, 2);
+  expect(trace.every(({ atMs }, i) => i === 0 || atMs >= (trace[i - 1]?.atMs ?? 0))).toBe(true);
+});
+
+test.each([
+  ['another header', 'a,b,c\n1,2,3'],
+  ['a bad stamp', 'TIMESTAMP,ContextTokens,GeneratedTokens\nyesterday,2,3'],
+  ['no tokens', 'TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.68,0,3'],
+  [
+    'time going back',
+    'TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.68,1,3\n2023-11-16 18:15:46.67,1,3',
+  ],
+])('a trace with %s is refused', (_what, text) => {
+  expect(() => parseTrace(text)).toThrow(/trace/);
+});
+
+test('prompts have the length of the trace by the simulated tokeniser, and no two share a cache block', () => {
+  const starts = new Set<string>();
+  for (const request of trace) {
+    const body = JSON.parse(chatBody(request, 'm')) as {
+      messages: [{ role: string; content: string }];
+      max_tokens: number;
+    };
+    const tokens = tokenizeChat([{ role: 'user', text: body.messages[0].content }], '');
+    expect(tokens).toHaveLength(Math.max(4, request.promptTokens));
+    expect(body.max_tokens).toBe(request.outputTokens);
+    starts.add(tokens.slice(0, 16).join());
+  }
+  expect(starts.size).toBe(trace.length);
+});
+
+test('the load plan puts a quarter of the arrivals at the asked share of what a slow engine can end', () => {
+  const load = planLoad(trace, 0.8);
+  expect(load.rate / 4 / load.slowCapacity).toBeCloseTo(0.8, 10);
+  expect(load.fastCapacity).toBeGreaterThan(1.5 * load.slowCapacity);
+  const spanS = (load.stretch * (trace.at(-1)?.atMs ?? 0)) / 1000;
+  expect((trace.length - 1) / spanS).toBeCloseTo(load.rate, 6);
+});
+
+test('the policy of a run names each engine with its GPU and batch', () => {
+  const text = policyText(
+    'least_latency',
+    replayEndpoints.map((endpoint, i) => ({ ...endpoint, url: `http://127.0.0.1:${9000 + i}` })),
+    { listen: 1, admin: 2 },
+  );
+  for (const [i, { name, gpu }] of replayEndpoints.entries())
+    expect(text).toContain(
+      `name: "${name}", url: "http://127.0.0.1:${9000 + i}", gpu: "${gpu}", gpu_count: 4, max_batch: 32`,
+    );
+  expect(text).toContain('by least_latency');
+});
+
+function virtualReport(): ReturnType<typeof makeReport> {
+  const load = planLoad(trace, 0.8);
+  const runs = Object.entries(choosers).map(([policy, make]): Run => ({
+    policy,
+    round: 0,
+    ...simulate(replayEndpoints, trace, load.stretch, make(), predictedOutput),
+  }));
+  return makeReport(runs, { load, compression: undefined, requests: trace.length });
+}
+
+test('in virtual time every request ends once, and token-aware and latency-aware choice beat the rotation with margin', () => {
+  const report = virtualReport();
+  for (const { served } of report.policies) expect(served.reduce((sum, count) => sum + count, 0)).toBe(trace.length);
+  expect(report.policies[0]?.served).toEqual([125, 125, 125, 125]);
+  expect(failures(report)).toEqual([]);
+  expect(report.policies.flatMap(({ rows }) => rows.filter(({ holds }) => holds !== undefined))).toHaveLength(8);
+  expect(
+    formatReport(
+      report,
+      replayEndpoints.map(({ name }) => name),
+    ),
+  ).toContain('| round_robin |');
+});
+
+test('a policy that is no better than the rotation fails its claims', () => {
+  const load = planLoad(trace, 0.8);
+  const run = (policy: string): Run => ({
+    policy,
+    round: 0,
+    ...simulate(
+      replayEndpoints,
+      trace,
+      load.stretch,
+      (_request, ledgers) => (_request.index * 7) % ledgers.length,
+      predictedOutput,
+    ),
+  });
+  const report = makeReport([run('round_robin'), run('least_tokens')], {
+    load,
+    compression: undefined,
+    requests: trace.length,
+  });
+  expect(failures(report)).toHaveLength(4);
+});
+
+test('the slow engines are those of the slow GPU', () => {
+  expect(replayEndpoints.filter(({ gpu }) => gpu === slowGpu)).toHaveLength(2);
+});
