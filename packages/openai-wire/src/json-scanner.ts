@@ -124,7 +124,7 @@ export class JsonScanner {
       case 0x75: {
         const unit = this.hex(i + 2);
         if (unit < 0xd800 || unit > 0xdbff) return 6;
-        if (i + 7 >= this.end || this.bytes[i + 6]! !== BACKSLASH || this.bytes[i + 7]! !== 0x75) return 6;
+        if (i + 7 >= this.end || this.bytes[i + 6] !== BACKSLASH || this.bytes[i + 7] !== 0x75) return 6;
         const low = this.hex(i + 8);
         return low >= 0xdc00 && low <= 0xdfff ? 12 : 6;
       }
@@ -175,12 +175,12 @@ export class JsonScanner {
     const end = this.end;
     let i = this.pos;
     if (bytes[i] === 0x2d) i++;
-    if (i < end && bytes[i]! === 0x30) i++;
+    if (i < end && bytes[i] === 0x30) i++;
     else i = this.digits(i);
-    if (i < end && bytes[i]! === 0x2e) i = this.digits(i + 1);
+    if (i < end && bytes[i] === 0x2e) i = this.digits(i + 1);
     if (i < end && (bytes[i]! | 0x20) === 0x65) {
       i++;
-      if (i < end && (bytes[i]! === 0x2b || bytes[i]! === 0x2d)) i++;
+      if (i < end && (bytes[i] === 0x2b || bytes[i] === 0x2d)) i++;
       i = this.digits(i);
     }
     this.pos = i;
@@ -196,7 +196,7 @@ export class JsonScanner {
 
   private literal(text: string): void {
     for (let k = 0; k < text.length; k++) {
-      if (this.pos + k >= this.end || this.bytes[this.pos + k]! !== text.charCodeAt(k)) this.fail('expected a value', this.pos + k);
+      if (this.pos + k >= this.end || this.bytes[this.pos + k] !== text.charCodeAt(k)) this.fail('expected a value', this.pos + k);
     }
     this.pos += text.length;
   }
@@ -297,7 +297,7 @@ export class JsonScanner {
     const length = this.keyEnd - start - 2;
     if (length !== name.length) return false;
     for (let k = 0; k < length; k++) {
-      if (this.bytes[start + 1 + k]! !== name.charCodeAt(k)) return false;
+      if (this.bytes[start + 1 + k] !== name.charCodeAt(k)) return false;
     }
     return true;
   }

@@ -363,7 +363,7 @@ const FINISH = 4;
 function scanMarks(buffer: Uint8Array, start: number, end: number): number {
   let marks = 0;
   for (let i = start; i + 7 < end; i++) {
-    if (buffer[i]! !== 0x22) continue;
+    if (buffer[i] !== 0x22) continue;
     const c = buffer[i + 1]!;
     if (c === 0x75) {
       if (buffer[i + 6] === 0x22 && matchesText(buffer, i + 1, 'usage') && hasValue(buffer, i + 7, end)) marks |= USAGE;

@@ -1,6 +1,6 @@
 import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { EndpointTarget, Router } from '@signalbox/core';
 import { errorBody } from '@signalbox/openai-wire';
@@ -174,9 +174,19 @@ export function createProxy(options: ProxyOptions): Proxy {
     else answer(request, response, head, 404, 'model_not_found', errorBody(path, 404, 'model_not_found', 'The model does not exist, or you may not use it.'));
   };
 
-  const app = createApp(limits, options.tls, refuse, onPost, onModels);
+  const app = createApp(limits, options.tls, {
+    refuse,
+    post: onPost,
+    models: onModels,
+    first: (socket) => unused.delete(socket),
+  });
   const server = app.server;
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => onClientError(error, socket));
+  // A connection that has not carried a request yet is not idle to node:http, and would outlive the others.
+  const unused = new Set<Socket>();
+  server.on(options.tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
+    unused.add(socket);
+    socket.once('close', () => unused.delete(socket));
+  });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex) => onUpgrade(request, socket, headOf(request).requestId));
 
   let current: { readonly hasten: (options: CloseOptions) => void; readonly done: Promise<void> } | undefined;
@@ -202,7 +212,10 @@ export function createProxy(options: ProxyOptions): Proxy {
         stopped = true;
         if (server.listening) server.close(() => (serverClosed = true));
       }
-      if (stopped) server.closeIdleConnections();
+      if (stopped) {
+        server.closeIdleConnections();
+        for (const socket of unused) socket.destroy();
+      }
       if (now >= graceUntil && !told) {
         told = true;
         refusing = true;
@@ -261,13 +274,17 @@ export function createProxy(options: ProxyOptions): Proxy {
 
 type Refuse = (request: IncomingMessage, response: ServerResponse, status: number, code: string, message: string) => void;
 
-function createApp(
-  limits: ProxyLimits,
-  tls: ProxyOptions['tls'],
-  refuse: Refuse,
-  onPost: (request: IncomingMessage, response: ServerResponse, routePath: string) => void,
-  onModels: (request: IncomingMessage, response: ServerResponse) => void,
-): FastifyInstance {
+/** Where a request goes once the server has it. */
+interface Handlers {
+  readonly refuse: Refuse;
+  readonly post: (request: IncomingMessage, response: ServerResponse, routePath: string) => void;
+  readonly models: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Called for each request before all else. */
+  readonly first: (socket: Socket) => void;
+}
+
+function createApp(limits: ProxyLimits, tls: ProxyOptions['tls'], handlers: Handlers): FastifyInstance {
+  const { refuse } = handlers;
   const serverOptions = {
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headersTimeoutMs,
@@ -281,9 +298,14 @@ function createApp(
   };
   const serverFactory = (handler: (request: IncomingMessage, response: ServerResponse) => void): Server => {
     const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+      handlers.first(request.socket);
       const fault = edgeFault(request);
       if (fault === undefined) handler(request, response);
-      else refuse(request, response, 400, 'invalid_request', fault);
+      else {
+        // What follows on this connection cannot be trusted to be framed as we read it.
+        response.shouldKeepAlive = false;
+        refuse(request, response, 400, 'invalid_request', fault);
+      }
     };
     const server = tls === undefined ? createServer(serverOptions, onRequest) : createTlsServer({ ...serverOptions, ...tls, minVersion: 'TLSv1.2' }, onRequest);
     server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
@@ -299,6 +321,7 @@ function createApp(
     exposeHeadRoutes: false,
     return503OnClosing: false,
     forceCloseConnections: false,
+    clientErrorHandler: onClientError,
     frameworkErrors: (_error, request, reply) => {
       reply.hijack();
       refuse(request.raw, reply.raw, 404, 'not_found', 'The path cannot be read.');
@@ -312,7 +335,7 @@ function createApp(
       url: path,
       onRequest: (request, reply) => {
         reply.hijack();
-        onPost(request.raw, reply.raw, path);
+        handlers.post(request.raw, reply.raw, path);
       },
       handler: placeholder,
     });
@@ -323,7 +346,7 @@ function createApp(
       url,
       onRequest: (request, reply) => {
         reply.hijack();
-        onModels(request.raw, reply.raw);
+        handlers.models(request.raw, reply.raw);
       },
       handler: placeholder,
     });
