@@ -262,6 +262,9 @@ export interface Definitions {
   readonly limits: readonly LimitDefinition[];
   readonly alarms: readonly { readonly name: string; readonly when: Expression; readonly until?: Expression; readonly for: number; readonly span: Span }[];
   readonly params: readonly { readonly name: string; readonly env?: string; readonly default?: Value; readonly type: ValueType; readonly span: Span }[];
+  /** Endpoints from outside and hardware profiles, with keys and values as written (numbers canonical): for whoever runs them to check. */
+  readonly discoveries?: readonly { readonly name: string; readonly options: { readonly [key: string]: Json }; readonly span: Span }[];
+  readonly profiles?: readonly { readonly name: string; readonly options: { readonly [key: string]: Json }; readonly span: Span }[];
 }
 
 export interface GatewayDefinition {
@@ -335,7 +338,7 @@ export interface TenantDefinition {
   readonly span: Span;
 }
 
-/** Rates are per second with `window` the written unit in seconds (200k/min: rate 3333.3, window 60). */
+/** `amount` in each window of `windowSeconds`, the unit as written: 200k/min is amount 200000, window 60; $5/h amount 5, window 3600. */
 export interface RateLimit {
   readonly amount: number;
   readonly windowSeconds: number;

@@ -1,0 +1,78 @@
+import type { Expression } from '../ir.ts';
+import type { Span } from '../syntax/span.ts';
+
+/** A copy of an expression with an identity of its own throughout, because evaluators tell expressions apart by identity. */
+export const copyExpression = (expression: Expression, span?: Span): Expression => {
+  const copy = (inner: Expression): Expression => copyExpression(inner, span);
+  const at = span === undefined ? expression : { ...expression, span };
+  switch (at.kind) {
+    case 'constant':
+    case 'signal':
+    case 'property':
+      return { ...at };
+    case 'negate':
+    case 'not':
+    case 'exists':
+      return { ...at, operand: copy(at.operand) };
+    case 'arithmetic':
+    case 'compare':
+    case 'coalesce':
+      return { ...at, left: copy(at.left), right: copy(at.right) };
+    case 'and':
+    case 'or':
+      return { ...at, operands: at.operands.map(copy) };
+    case 'between':
+      return { ...at, value: copy(at.value), low: copy(at.low), high: copy(at.high) };
+    case 'in':
+      return { ...at, value: copy(at.value), list: copy(at.list) };
+    case 'list':
+      return { ...at, members: at.members.map(copy) };
+    case 'matches':
+      return { ...at, value: copy(at.value) };
+    case 'contains':
+      return { ...at, value: copy(at.value), part: copy(at.part) };
+    case 'call':
+      return { ...at, arguments: at.arguments.map(copy) };
+    case 'aggregate':
+      return { ...at, body: copy(at.body) };
+  }
+};
+
+/** The direct operands of an expression, in the order written. */
+export const operandsOf = (expression: Expression): readonly Expression[] => {
+  switch (expression.kind) {
+    case 'constant':
+    case 'signal':
+    case 'property':
+      return [];
+    case 'negate':
+    case 'not':
+    case 'exists':
+      return [expression.operand];
+    case 'arithmetic':
+    case 'compare':
+    case 'coalesce':
+      return [expression.left, expression.right];
+    case 'and':
+    case 'or':
+      return expression.operands;
+    case 'between':
+      return [expression.value, expression.low, expression.high];
+    case 'in':
+      return [expression.value, expression.list];
+    case 'list':
+      return expression.members;
+    case 'matches':
+      return [expression.value];
+    case 'contains':
+      return [expression.value, expression.part];
+    case 'call':
+      return expression.arguments;
+    case 'aggregate':
+      return [expression.body];
+  }
+};
+
+/** How many nodes an expression has. */
+export const sizeOfExpression = (expression: Expression): number =>
+  operandsOf(expression).reduce((sum, operand) => sum + sizeOfExpression(operand), 1);

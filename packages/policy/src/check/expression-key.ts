@@ -1,0 +1,16 @@
+import type { Expression, PropertyRef, RefArgument, SignalRef } from '../ir.ts';
+
+/** A text that two expressions share exactly if they mean the same; spans do not count. */
+export const keyOfExpression = (expression: Expression): string =>
+  JSON.stringify(expression, (name, value: unknown) => (name === 'span' || name === 'type' ? undefined : value));
+
+const keyOfArgument = (argument: RefArgument): string => {
+  if (argument.kind === 'expression') return `${argument.name ?? ''}=(${keyOfExpression(argument.expression)})`;
+  return JSON.stringify(argument);
+};
+
+const keyOf = (ref: SignalRef | PropertyRef): string =>
+  `${ref.key}|${JSON.stringify(ref.provider)}|${ref.arguments.map(keyOfArgument).join(',')}|${JSON.stringify(ref.options ?? {})}`;
+
+export const keyOfSignal = (ref: SignalRef): string => keyOf(ref);
+export const keyOfProperty = (ref: PropertyRef): string => keyOf(ref);

@@ -1,0 +1,410 @@
+import type { ValueType } from '@signalbox/plugin-api';
+import type { DiagnosticDetails } from '../diagnostics/diagnostic.ts';
+import { suggest } from '../diagnostics/suggest.ts';
+import type { Expression, TargetRef } from '../ir.ts';
+import { withoutParens } from '../syntax/ast.ts';
+import type { ArgsNode, IndexNode, NameNode, RefNode } from '../syntax/ast.ts';
+import type { Span } from '../syntax/span.ts';
+import { checkArguments } from './arguments.ts';
+import type { NameTable } from './catalogue/catalogue.ts';
+import { builtin } from './catalogue/entries.ts';
+import type { PropertyEntry, SignalEntry } from './catalogue/entries.ts';
+import { firstPartyNames } from './catalogue/first-party-names.ts';
+import { functionNames } from './calls.ts';
+import { copyExpression, operandsOf, sizeOfExpression } from './copy-expression.ts';
+import { constantOf } from './fold.ts';
+import { inlineValue } from './inline.ts';
+import { findBinding } from './session.ts';
+import type { Binding, Block, Place, Session } from './session.ts';
+import { checkTargetName } from './targets.ts';
+
+const MAX_INLINED = 20_000;
+
+/** A name as resolved: a binding of the policy, or an entry of the catalogue or of a plugin in use. */
+export type Resolved =
+  | { readonly kind: 'binding'; readonly binding: Binding }
+  | { readonly kind: 'table'; readonly table: NameTable; readonly name: string }
+  | { readonly kind: 'missing' }
+  /** An error about it is reported, or stands elsewhere. */
+  | { readonly kind: 'poison' };
+
+/**
+ * Follows a dotted name to what it stands for. `table` says in which names the last part is to be looked up by whoever knows which
+ * kind the place needs. Marks what it passes as used.
+ */
+export const resolveName = (session: Session, block: Block, node: NameNode): Resolved => {
+  const [first, ...rest] = node.parts;
+  if (first === undefined) return { kind: 'poison' };
+  const binding = findBinding(block, first.text);
+  if (binding === undefined) return { kind: 'table', table: session.catalogue, name: node.text };
+  binding.used = true;
+  if (binding.kind === 'poison') return { kind: 'poison' };
+  if (binding.kind === 'plugin') {
+    if (rest.length === 0) return { kind: 'binding', binding };
+    return { kind: 'table', table: binding.table, name: rest.map((part) => part.text).join('.') };
+  }
+  if (binding.kind === 'import') {
+    if (rest.length === 0) return { kind: 'binding', binding };
+    const member = binding.exports.get(rest.map((part) => part.text).join('.'));
+    if (member === undefined) return { kind: 'missing' };
+    member.used = true;
+    return member.kind === 'poison' ? { kind: 'poison' } : { kind: 'binding', binding: member };
+  }
+  return rest.length === 0 ? { kind: 'binding', binding } : { kind: 'missing' };
+};
+
+const visibleBindings = function* (block: Block): Iterable<string> {
+  for (let at: Block | undefined = block; at !== undefined; at = at.parent) yield* at.bindings.keys();
+};
+
+/** Names that may stand in an expression of this scope, nearest scope first. */
+const valueNames = (session: Session, place: Place): readonly (readonly string[])[] => {
+  const signals: string[] = [];
+  const properties: string[] = [];
+  for (const entry of session.catalogue.values.values()) (entry.kind === 'signal' ? signals : properties).push(entry.name);
+  const own = [...visibleBindings(place.block)];
+  const functions = [...functionNames];
+  return place.scope === 'candidate' || place.insideAggregate === true
+    ? [[...own, ...properties, ...signals, ...functions]]
+    : [[...own, ...signals, ...functions], properties];
+};
+
+/** Reports a name that nothing knows: a member of something known, a name of a plugin this build lacks, or an unknown one. */
+export const reportUnknownName = (
+  session: Session,
+  block: Block,
+  node: NameNode,
+  span: Span,
+  options: { readonly code: 'E0201' | 'E0204' | 'E0205' | 'E0206' | 'E0208'; readonly what: string; readonly candidates: readonly (readonly string[])[] },
+): void => {
+  const [first, ...rest] = node.parts;
+  if (first === undefined) return;
+  for (let at: Block | undefined = block; at !== undefined; at = at.parent) {
+    const later = at.declared.get(node.text);
+    if (later !== undefined && later.start > span.start && !at.bindings.has(node.text)) {
+      session.report('E0210', span, `\`${node.text}\` is used above its \`let\``, {
+        labels: [{ span: later, message: 'declared here' }],
+        help: 'move the `let` up',
+      });
+      return;
+    }
+  }
+  const binding = findBinding(block, first.text);
+  if (binding !== undefined && rest.length > 0) {
+    const member = rest.map((part) => part.text).join('.');
+    const last = rest[rest.length - 1] ?? first;
+    const members = binding.kind === 'import' ? [...binding.exports.keys()] : binding.kind === 'plugin' ? namesOf(binding.table) : [];
+    const near = suggest(member, members);
+    const what = binding.kind === 'import' ? 'import' : binding.kind === 'plugin' ? 'plugin' : 'name';
+    session.report('E0225', { ...last.span, start: rest[0]?.span.start ?? last.span.start }, `the ${what} \`${first.text}\` has no \`${member}\``, {
+      labels: [{ span: binding.span, message: `\`${first.text}\` stands for this` }],
+      ...nearHelp(near, members, { ...last.span, start: rest[0]?.span.start ?? last.span.start }),
+    });
+    return;
+  }
+  const kind = firstPartyNames[node.text];
+  if (Object.hasOwn(firstPartyNames, node.text) && kind !== undefined) {
+    session.report('E0232', span, `\`${node.text}\` is a first-party ${kind === 'admission' ? 'admission rule' : kind} that this build does not have`, {
+      help: 'use a build that has it, or another name',
+    });
+    return;
+  }
+  if (session.incomplete) return;
+  const near = suggest(node.text, ...options.candidates);
+  session.report(options.code, span, `unknown ${options.what} \`${node.text}\``, near === undefined ? {} : {
+    help: `did you mean \`${near}\`?`,
+    fix: { message: `write \`${near}\``, edits: [{ span, text: near }] },
+  });
+};
+
+const namesOf = (table: NameTable): readonly string[] => [...table.values.keys(), ...table.scorers.keys(), ...table.pickers.keys(), ...table.admissions.keys()];
+
+const nearHelp = (near: string | undefined, all: readonly string[], span: Span): DiagnosticDetails => {
+  if (near !== undefined) return { help: `did you mean \`${near}\`?`, fix: { message: `write \`${near}\``, edits: [{ span, text: near }] } };
+  if (all.length === 0) return {};
+  const shown = all.slice(0, 8).map((name) => `\`${name}\``);
+  return { help: `it has ${shown.join(', ')}${all.length > 8 ? ' …' : ''}` };
+};
+
+const propertyAdvice = (text: string): string => `use it in \`where\`, or aggregate it: \`min(${text}, tier "…")\``;
+
+const exampleTier = (session: Session): string => [...session.defined.tiers.keys()][0] ?? '70B';
+
+/** Whether a property may stand at the place; reports and gives false where not. */
+const allowsProperty = (session: Session, place: Place, span: Span, text: string, type: ValueType, definition?: Span): boolean => {
+  if (place.scope === 'candidate') return true;
+  const advice = type === 'bool' ? `any(${text}, tier ${JSON.stringify(exampleTier(session))})` : `min(${text}, tier ${JSON.stringify(exampleTier(session))})`;
+  const numeric = type === 'bool' || (typeof type === 'string' && type !== 'string');
+  session.report('E0306', span, `\`${text}\` is a property of one endpoint, and \`${place.clause}\` is about the request`, {
+    help: numeric ? `use it in \`where\`, or aggregate it: \`${advice}\`` : 'use it in `where`',
+    ...(definition === undefined ? {} : { labels: [{ span: definition, message: 'the property is read here' }] }),
+  });
+  return false;
+};
+
+const allowsSignal = (session: Session, place: Place, entry: { readonly global: boolean }, span: Span, text: string): boolean => {
+  if (place.scope === 'constant') {
+    session.report('E0328', span, `\`${text}\` is known only when a request arrives, and this place takes a constant`);
+    return false;
+  }
+  if (place.scope === 'cluster' && !entry.global) {
+    session.report('E0338', span, `\`${text}\` belongs to a request, and \`${place.clause}\` is computed without one`, {
+      help: 'cluster values, aggregates over endpoints and the time may stand here',
+    });
+    return false;
+  }
+  return true;
+};
+
+/** Finds the first part of an expression that the place does not allow, for a `let` that is used there. */
+const findMisplaced = (session: Session, place: Place, expression: Expression): Expression | undefined => {
+  if (place.scope === 'candidate') return undefined;
+  if (expression.kind === 'property') return expression;
+  if (expression.kind === 'signal') {
+    if (place.scope === 'request') return undefined;
+    const key = session.signals[expression.index]?.key;
+    const entry = key === undefined ? undefined : session.catalogue.values.get(key);
+    const global = key !== undefined && (/^(alarm|param|cluster)\./.test(key) || (entry?.kind === 'signal' && entry.global));
+    return place.scope === 'cluster' && global ? undefined : expression;
+  }
+  if (expression.kind === 'aggregate') return place.scope === 'constant' ? expression : undefined;
+  for (const operand of operandsOf(expression)) {
+    const found = findMisplaced(session, place, operand);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+};
+
+const useBinding = (session: Session, place: Place, binding: Binding, node: NameNode, span: Span): Expression | undefined => {
+  switch (binding.kind) {
+    case 'value': {
+      const misplaced = findMisplaced(session, place, binding.expression);
+      if (misplaced !== undefined) {
+        if (misplaced.kind === 'property') {
+          session.report('E0306', span, `\`${node.text}\` reads \`${session.textOf(misplaced.span)}\`, a property of one endpoint, and \`${place.clause}\` is about the request`, {
+            labels: [{ span: misplaced.span, message: 'the property is read here' }],
+            help: propertyAdvice(node.text),
+          });
+        } else if (place.scope === 'cluster') {
+          session.report('E0338', span, `\`${node.text}\` belongs to a request, and \`${place.clause}\` is computed without one`, {
+            labels: [{ span: misplaced.span, message: 'the request is read here' }],
+          });
+        } else {
+          session.report('E0328', span, `\`${node.text}\` is known only when a request arrives, and this place takes a constant`);
+        }
+        return undefined;
+      }
+      if (place.insideAggregate === true && holdsAggregate(binding.expression)) {
+        session.report('E0332', span, `\`${node.text}\` is an aggregate itself, and aggregates do not nest`, {
+          labels: [{ span: binding.span, message: 'defined here' }],
+        });
+        return undefined;
+      }
+      if (sizeOfExpression(binding.expression) > MAX_INLINED) {
+        session.report('E0142', span, `\`${node.text}\` stands for an expression of more than ${MAX_INLINED} parts`, {
+          help: 'each use of a `let` counts with all that it stands for',
+        });
+        return undefined;
+      }
+      return copyExpression(binding.expression);
+    }
+    case 'scorer':
+      session.report('E0334', span, `\`${node.text}\` is a scorer, which stands after \`by\` and is no value`);
+      return undefined;
+    case 'picker':
+      session.report('E0334', span, `\`${node.text}\` is a picker, which stands after \`pick\` and is no value`);
+      return undefined;
+    case 'target':
+      session.report('E0334', span, `\`${node.text}\` is a target, which stands after \`to\` and is no value`, {
+        help: 'compare the tier of an endpoint by `tier == "…"` in `where`',
+      });
+      return undefined;
+    case 'import':
+    case 'plugin':
+      session.report('E0334', span, `\`${node.text}\` is ${binding.kind === 'import' ? 'an imported file' : 'a plugin'}; name something in it: \`${node.text}.…\``);
+      return undefined;
+    case 'poison':
+      return undefined;
+  }
+};
+
+export const holdsAggregate = (expression: Expression): boolean => expression.kind === 'aggregate' || operandsOf(expression).some(holdsAggregate);
+
+const FAMILIES = ['tenant', 'labels', 'alarm', 'param'] as const;
+
+/** `tenant.region`, `labels.rack`, `alarm.hot`, `param.zone`. Undefined where the name is of no such family. */
+const checkFamily = (session: Session, place: Place, node: NameNode, span: Span): { readonly expression: Expression | undefined } | undefined => {
+  const family = FAMILIES.find((name) => name === node.parts[0]?.text);
+  if (family === undefined) return undefined;
+  const member = node.parts.slice(1).map((part) => part.text).join('.');
+  const { defined } = session;
+  if (member === '') {
+    session.report('E0225', span, `\`${family}\` is read by a member: \`${family}.…\``);
+    return { expression: undefined };
+  }
+  if (family === 'labels') {
+    if (!allowsProperty(session, place, span, node.text, 'string')) return { expression: undefined };
+    const type = defined.labels.get(member) ?? 'string';
+    const index = session.propertyIndex({ key: node.text, type, provider: builtin, arguments: [] });
+    return { expression: { kind: 'property', index, type, scope: 'candidate', span } };
+  }
+  const names = family === 'alarm' ? defined.alarms : defined.params;
+  const global = family !== 'tenant';
+  let type: ValueType = 'string';
+  let known: 'always' | 'maybe' = 'maybe';
+  if (family === 'tenant') {
+    type = member === 'weight' ? 'number' : member === 'class' ? { enum: ['critical', 'high', 'normal', 'low'] } : (defined.tenantFields.get(member) ?? 'string');
+  } else {
+    const definition = names.get(member);
+    if (definition === undefined) {
+      if (!session.incomplete) {
+        const near = suggest(member, names.keys());
+        session.report('E0225', span, `no \`define ${family} ${JSON.stringify(member)}\` is known`, near === undefined ? {} : {
+          help: `did you mean \`${family}.${near}\`?`,
+          fix: { message: `write \`${family}.${near}\``, edits: [{ span, text: `${family}.${near}` }] },
+        });
+      }
+      return { expression: undefined };
+    }
+    definition.used = true;
+    type = family === 'alarm' ? 'bool' : (defined.params.get(member)?.type ?? 'string');
+    known = 'maybe';
+  }
+  if (!allowsSignal(session, place, { global }, span, node.text)) return { expression: undefined };
+  const index = session.signalIndex({ key: node.text, type, known, provider: builtin, arguments: [] });
+  return { expression: { kind: 'signal', index, type, scope: 'request', span } };
+};
+
+/** The value of a catalogue name with its arguments. */
+export const checkEntry = (
+  session: Session,
+  place: Place,
+  entry: SignalEntry | PropertyEntry,
+  name: string,
+  span: Span,
+  args: ArgsNode | undefined,
+): Expression | undefined => {
+  const scope = entry.kind === 'signal' ? 'request' : 'candidate';
+  const key = entry.name;
+  if (entry.kind === 'signal' && entry.indexed) {
+    session.report('E0318', span, `\`${name}\` is read by a key`, { help: `write \`${name}["…"]\`` });
+    return undefined;
+  }
+  const takes = entry.parameters.length > 0 || entry.options !== undefined;
+  if (args !== undefined && !takes) {
+    session.report('E0309', place.inlineAt ?? args.span, `\`${name}\` takes no arguments`, {
+      fix: { message: 'remove the brackets', edits: [{ span: args.span, text: '' }] },
+    });
+    return undefined;
+  }
+  if (args === undefined && entry.parameters.some((parameter) => parameter.optional !== true)) {
+    session.report('E0339', span, `\`${name}\` needs its arguments in brackets`, {
+      help: `write \`${name}(${entry.parameters.filter((parameter) => parameter.optional !== true).map((parameter) => parameter.name).join(', ')})\``,
+    });
+    return undefined;
+  }
+  const allowed = entry.kind === 'signal' ? allowsSignal(session, place, entry, span, name) : allowsProperty(session, place, span, name, entry.type);
+  const checked = checkArguments(session, place, entry, name, span, args);
+  if (!allowed || checked === undefined) return undefined;
+  if (session.unprovided.has(`${scope}.${key}`) && place.inlineAt === undefined) {
+    session.report('W0516', span, `nothing feeds \`${name}\` in this build or fleet, so it is always unknown`);
+  }
+  if (entry.kind === 'property' && entry.expression !== undefined) return inlineValue(session, place, entry, entry.expression, span, checked);
+  const ref = {
+    key,
+    type: entry.type,
+    provider: entry.provider,
+    arguments: checked.arguments,
+    ...(checked.options === undefined ? {} : { options: checked.options }),
+  };
+  return entry.kind === 'signal'
+    ? { kind: 'signal', index: session.signalIndex({ ...ref, known: entry.known }), type: entry.type, scope: 'request', span }
+    : { kind: 'property', index: session.propertyIndex(ref), type: entry.type, scope: 'candidate', span };
+};
+
+/** A name as a value. */
+export const checkName = (session: Session, place: Place, node: NameNode): Expression | undefined => {
+  const span = place.inlineAt ?? node.span;
+  if (place.constants?.has(node.text) === true) {
+    const constant = place.constants.get(node.text);
+    return constant === undefined ? undefined : constantOf(constant.value, constant.type, span);
+  }
+  const resolved = resolveName(session, place.block, node);
+  if (resolved.kind === 'poison') return undefined;
+  if (resolved.kind === 'binding') return useBinding(session, place, resolved.binding, node, span);
+  if (resolved.kind === 'table') {
+    const entry = resolved.table.values.get(resolved.name);
+    if (entry !== undefined) return checkEntry(session, place, entry, node.text, span, undefined);
+    if (resolved.table === session.catalogue) {
+      const family = checkFamily(session, place, node, span);
+      if (family !== undefined) return family.expression;
+      if (functionNames.has(node.text)) {
+        session.report('E0339', span, `\`${node.text}\` needs its arguments in brackets`, { help: `write \`${node.text}(…)\`` });
+        return undefined;
+      }
+      const root = node.parts[0]?.text ?? '';
+      const rootEntry = node.parts.length > 1 ? session.catalogue.values.get(root) : undefined;
+      if (rootEntry?.kind === 'signal' && rootEntry.indexed) {
+        const key = node.parts.slice(1).map((part) => part.text).join('.');
+        const written = `${root}[${JSON.stringify(key)}]`;
+        session.report('E0225', span, `\`${root}\` is read by a key in brackets`, {
+          help: `write \`${written}\``,
+          fix: { message: `write \`${written}\``, edits: [{ span: node.span, text: written }] },
+        });
+        return undefined;
+      }
+    }
+    const what = resolved.table.scorers.has(resolved.name)
+      ? ['scorer', '`by`']
+      : resolved.table.pickers.has(resolved.name)
+        ? ['picker', '`pick`']
+        : resolved.table.admissions.has(resolved.name)
+          ? ['queue order', '`queue … by`']
+          : undefined;
+    if (what !== undefined) {
+      session.report('E0334', span, `\`${node.text}\` is a ${what[0] ?? ''}, which stands after ${what[1] ?? ''} and is no value`);
+      return undefined;
+    }
+    if (resolved.table === session.catalogue && node.text === 'any') {
+      session.report('E0334', span, '`any` is a target, or an aggregate with its argument in brackets: `any(healthy)`');
+      return undefined;
+    }
+  }
+  reportUnknownName(session, place.block, node, span, { code: 'E0201', what: 'name', candidates: valueNames(session, place) });
+  return undefined;
+};
+
+/** `header["x-team"]`. */
+export const checkIndex = (session: Session, place: Place, node: IndexNode): Expression | undefined => {
+  const span = place.inlineAt ?? node.span;
+  const resolved = resolveName(session, place.block, node.object);
+  if (resolved.kind === 'poison') return undefined;
+  const entry = resolved.kind === 'table' ? resolved.table.values.get(resolved.name) : undefined;
+  if (entry === undefined && resolved.kind === 'table' && !/^(labels|tenant|alarm|param)\./.test(resolved.name)) {
+    reportUnknownName(session, place.block, node.object, place.inlineAt ?? node.object.span, { code: 'E0201', what: 'name', candidates: [['header', 'metadata']] });
+    return undefined;
+  }
+  if (entry?.kind !== 'signal' || !entry.indexed) {
+    session.report('E0318', span, `\`${node.object.text}\` cannot be indexed`, { help: 'only `header["…"]` and `metadata["…"]` can' });
+    return undefined;
+  }
+  const index = withoutParens(node.index);
+  if (index.kind !== 'string') {
+    session.report('E0318', place.inlineAt ?? index.span, `the key of \`${entry.name}\` is a text in quotes`, { help: `write \`${entry.name}["…"]\`` });
+    return undefined;
+  }
+  if (!allowsSignal(session, place, entry, span, session.textOf(node.span))) return undefined;
+  const value = entry.name === 'header' ? index.value.toLowerCase() : index.value;
+  const signal = session.signalIndex({ key: entry.name, type: entry.type, known: entry.known, provider: entry.provider, arguments: [{ kind: 'value', name: 'name', value }] });
+  return { kind: 'signal', index: signal, type: entry.type, scope: 'request', span };
+};
+
+/** `tier "70B"` where a value is needed. */
+export const checkRef = (session: Session, place: Place, node: RefNode): Expression | undefined => {
+  const target: TargetRef | undefined = checkTargetName(session, place.block, node.name, node.label);
+  if (target === undefined) return undefined;
+  session.report('E0334', place.inlineAt ?? node.span, `\`${session.textOf(node.span)}\` is a target, which stands after \`to\` and in aggregates, and is no value`, {
+    help: target.kind === 'tier' ? `compare the tier of an endpoint: \`tier == ${JSON.stringify(target.name)}\`` : 'compare the name of an endpoint: `name == "…"`',
+  });
+  return undefined;
+};

@@ -1,0 +1,135 @@
+import type { CheckOptions, ValueType } from '@signalbox/plugin-api';
+import type { DiagnosticCode } from '../diagnostics/codes.ts';
+import { createDiagnostic } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic, DiagnosticDetails } from '../diagnostics/diagnostic.ts';
+import type { Expression, PickRef, PropertyRef, ScoreTerm, SignalRef, TargetRef } from '../ir.ts';
+import type { ExprNode } from '../syntax/ast.ts';
+import type { Span } from '../syntax/span.ts';
+import type { NameTable } from './catalogue/catalogue.ts';
+import type { DefinedNames } from './defined-names.ts';
+import { keyOfProperty, keyOfSignal } from './expression-key.ts';
+
+/** What a name that the policy itself introduces stands for. */
+export type BindingValue =
+  | { readonly kind: 'value'; readonly expression: Expression }
+  | { readonly kind: 'scorer'; readonly terms: readonly ScoreTerm[] }
+  | { readonly kind: 'target'; readonly target: TargetRef }
+  | { readonly kind: 'picker'; readonly pick: PickRef }
+  /** Its own error is reported; uses of it are not. */
+  | { readonly kind: 'poison' }
+  | { readonly kind: 'import'; readonly exports: ReadonlyMap<string, Binding> }
+  | { readonly kind: 'plugin'; readonly table: NameTable };
+
+export type Binding = { readonly name: string; readonly span: Span; used: boolean } & BindingValue;
+
+/** The names of one block, and of those around it. */
+export interface Block {
+  readonly bindings: Map<string, Binding>;
+  readonly parent?: Block;
+  /** Where each `let` of the block stands, to tell an early use from an unknown name. */
+  readonly declared: Map<string, Span>;
+}
+
+export const createBlock = (parent?: Block): Block => ({
+  bindings: new Map(),
+  declared: new Map(),
+  ...(parent === undefined ? {} : { parent }),
+});
+
+export const findBinding = (block: Block, name: string): Binding | undefined => {
+  for (let at: Block | undefined = block; at !== undefined; at = at.parent) {
+    const binding = at.bindings.get(name);
+    if (binding !== undefined) return binding;
+  }
+  return undefined;
+};
+
+/** Everything that the parts of the checker share during one compilation. */
+export interface Session {
+  report(code: DiagnosticCode, span: Span, message: string, details?: DiagnosticDetails): void;
+  readonly diagnostics: readonly Diagnostic[];
+  /** Source text of a span. */
+  textOf(span: Span): string;
+  /** Texts by file id; those of inlined expressions are added as they are parsed. */
+  readonly texts: Map<string, string>;
+  readonly catalogue: NameTable;
+  readonly defined: DefinedNames;
+  readonly checkOptions: CheckOptions;
+  readonly nowEpochMs: number;
+  readonly strict: boolean;
+  /** Catalogue keys that nothing feeds, as `candidate.kv_cache_used` or `request.text_language`. */
+  readonly unprovided: ReadonlySet<string>;
+  readonly signals: SignalRef[];
+  readonly properties: PropertyRef[];
+  signalIndex(ref: SignalRef): number;
+  propertyIndex(ref: PropertyRef): number;
+  /** Parsed texts of expressions that the catalogue gives, by text. */
+  readonly inlineCache: Map<string, { readonly node?: ExprNode; readonly problem?: string }>;
+  /** Indices of the `use` statements whose names are used. */
+  readonly usedPlugins: Set<number>;
+  /** Whether names may be missing because an import could not be read, so that unknown ones are not reported. */
+  incomplete: boolean;
+}
+
+/** Where an expression stands: what it may read, and which names it sees. */
+export interface Place {
+  /**
+   * `request`: signals. `candidate`: properties as well. `cluster`: only what exists without a request. `constant`: literals.
+   */
+  readonly scope: 'request' | 'candidate' | 'cluster' | 'constant';
+  readonly block: Block;
+  /** The clause, as messages call it. */
+  readonly clause: string;
+  /** For inlined expressions of the catalogue: the use, which takes the place of all spans inside. */
+  readonly inlineAt?: Span;
+  /** For inlined expressions: the options, by name. */
+  readonly constants?: ReadonlyMap<string, { readonly type: ValueType; readonly value: number | string | boolean } | undefined>;
+  readonly inlineDepth?: number;
+  readonly insideAggregate?: boolean;
+}
+
+export interface SessionInput {
+  readonly catalogue: NameTable;
+  readonly defined: DefinedNames;
+  readonly checkOptions: CheckOptions;
+  readonly nowEpochMs: number;
+  readonly strict: boolean;
+  readonly unprovided: ReadonlySet<string>;
+  readonly diagnostics: Diagnostic[];
+  readonly texts: Map<string, string>;
+}
+
+export const createSession = (input: SessionInput): Session => {
+  const signals: SignalRef[] = [];
+  const properties: PropertyRef[] = [];
+  const signalIndices = new Map<string, number>();
+  const propertyIndices = new Map<string, number>();
+  const intern = <T>(table: T[], indices: Map<string, number>, key: string, ref: T): number => {
+    const known = indices.get(key);
+    if (known !== undefined) return known;
+    indices.set(key, table.length);
+    table.push(ref);
+    return table.length - 1;
+  };
+  return {
+    report(code, span, message, details) {
+      input.diagnostics.push(createDiagnostic(code, span, message, details));
+    },
+    diagnostics: input.diagnostics,
+    textOf: (span) => (input.texts.get(span.file) ?? '').slice(span.start, span.end),
+    texts: input.texts,
+    catalogue: input.catalogue,
+    defined: input.defined,
+    checkOptions: input.checkOptions,
+    nowEpochMs: input.nowEpochMs,
+    strict: input.strict,
+    unprovided: input.unprovided,
+    signals,
+    properties,
+    signalIndex: (ref) => intern(signals, signalIndices, keyOfSignal(ref), ref),
+    propertyIndex: (ref) => intern(properties, propertyIndices, keyOfProperty(ref), ref),
+    inlineCache: new Map(),
+    usedPlugins: new Set(),
+    incomplete: false,
+  };
+};
