@@ -1,0 +1,511 @@
+import { SignalboxError, silentLogger } from '@signalbox/plugin-api';
+import type { Clock, Logger, Plugin, Value, ValueType } from '@signalbox/plugin-api';
+import { createEvaluators } from '@signalbox/policy';
+import type { EvaluatorOptions, PolicyProgram, SecretRef } from '@signalbox/policy';
+import type { DecisionSink } from '@signalbox/telemetry';
+import { AdmissionQueues } from './admission-queue.ts';
+import type { QueueEntry, QueueStatus } from './admission-queue.ts';
+import { createAlarms } from './alarms.ts';
+import { awaitSignals, fillSignals } from './fill-signals.ts';
+import { bindPolicy } from './bind-policy.ts';
+import { explain } from './explain.ts';
+import type { Explanation } from './explain.ts';
+import { Fleet } from './fleet/fleet.ts';
+import { Frame } from './frame.ts';
+import type { EndpointStatus, EngineSample } from './fleet/fleet.ts';
+import type { AllocateMemory } from './fleet/fleet-table.ts';
+import { createLearned } from './learned.ts';
+import { createLeaseLedger } from './lease.ts';
+import { createLimitLedger } from './limits.ts';
+import { LiveRequest, RefusedRequest } from './live-request.ts';
+import type { RequestServices } from './live-request.ts';
+import { Pipeline } from './pipeline.ts';
+import { createPluginGuard, PluginFailure } from './plugins/guard.ts';
+import { createInstanceRegistry } from './plugins/instance-registry.ts';
+import { openFrame, PolicyVersion } from './policy-version.ts';
+import { createRateMeter } from './rate-meter.ts';
+import type { RefusalCause } from './request-state.ts';
+import { RequestState } from './request-state.ts';
+import { createRetryBudget } from './retry-budget.ts';
+import type { ModelInfo, Router, RouteOutcome, RouteRequest } from './router.ts';
+import type { Scheduler } from './scheduler.ts';
+import { createSeededRandom, spread } from './seeded-random.ts';
+import { sessionOf } from './signals/signal-producers.ts';
+
+export interface CoreOptions {
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  /** Memory for the fleet table; plain memory unless given. */
+  readonly allocate?: AllocateMemory;
+  /** Endpoints that the fleet table has room for, those still draining among them; 4096 unless given. */
+  readonly capacity?: number;
+  readonly logger?: Logger;
+  /** Seeds back-off, ejection jitter, and the counter behind request seeds; the same seed and calls give the same decisions. */
+  readonly seed?: number;
+  /** Takes each finished request's record. */
+  readonly onDecision?: DecisionSink;
+  /** How expressions are evaluated: `interpreted` where code from strings is forbidden. */
+  readonly evaluators?: EvaluatorOptions['mode'];
+  /** The text behind a secret reference. */
+  readonly resolveSecret?: (ref: SecretRef) => string | undefined;
+  /** The value of an environment variable that a `define param` names. */
+  readonly environment?: (name: string) => string | undefined;
+}
+
+/** What shows of the core from outside: numbers for metrics and status pages. */
+export interface CoreStatus {
+  readonly policy: { readonly id: string; readonly hash: string; readonly generation: number } | undefined;
+  readonly leasesOpen: number;
+  readonly leasesStarted: number;
+  /** Releases that would have broken the ledger; 0 in a correct program. */
+  readonly leaseFaults: number;
+  readonly queues: readonly QueueStatus[];
+  readonly queued: number;
+  /** Versions in force or still needed by a request. */
+  readonly versions: number;
+  readonly pluginInstances: number;
+  readonly pluginFailures: ReadonlyMap<string, number>;
+  readonly pluginInvalidValues: ReadonlyMap<string, number>;
+  readonly concurrentCharges: number;
+  readonly alarms: ReadonlyMap<string, boolean>;
+}
+
+/** The routing core of one worker. */
+export interface Core {
+  readonly router: Router;
+  /** Binds a program and sets its plugins up, without effect on traffic. Throws SignalboxError; the version in force stays. */
+  prepare(program: PolicyProgram, plugins?: readonly Plugin[]): PolicyVersion;
+  /** Puts a prepared version in force for all requests to come. */
+  activate(version: PolicyVersion): void;
+  /** Lets go of a prepared version that is not to be put in force. */
+  discard(version: PolicyVersion): void;
+  readonly active: PolicyVersion | undefined;
+  /** Why a request would go where, on the fleet as it stands. Changes no state. */
+  explain(request: RouteRequest): Explanation;
+  endpoints(): EndpointStatus[];
+  /** Writes an engine's report; false if no endpoint has that name. */
+  feed(endpoint: string, sample: EngineSample): boolean;
+  /** Takes an endpoint out of routing or back in; false if no endpoint has that name. */
+  cordon(endpoint: string, cordoned: boolean): boolean;
+  status(): CoreStatus;
+  readonly fleet: Fleet;
+  /** Cancels timers and closes plugins. Requests under way keep their leases until they finish. */
+  close(): void;
+}
+
+const DEFAULT_CAPACITY = 4096;
+const TICK_MS = 100;
+const ALARM_TICK_MS = 250;
+const MAX_WAIT_MS = 30_000;
+
+/** A core with an empty fleet and no policy: `router.ready()` is false until the first `activate`. */
+export function createCore(options: CoreOptions): Core {
+  return new RoutingCore(options);
+}
+
+class RoutingCore implements Core {
+  readonly fleet: Fleet;
+  readonly router: Router;
+  readonly #options: CoreOptions;
+  readonly #clock: Clock;
+  readonly #scheduler: Scheduler;
+  readonly #services: RequestServices;
+  readonly #queues = new AdmissionQueues();
+  readonly #alarms = createAlarms();
+  readonly #meter = createRateMeter();
+  readonly #guard: ReturnType<typeof createPluginGuard>;
+  readonly #instances: ReturnType<typeof createInstanceRegistry>;
+  readonly #versions = new Set<PolicyVersion>();
+  readonly #fairShares = new WeakMap<RequestState, { readonly entry: QueueEntry; readonly input: number; readonly output: number }>();
+  #active: PolicyVersion | undefined;
+  #generation = 0;
+  #seed: number;
+  #waking = false;
+  #cancelTick: (() => void) | undefined;
+  #cancelAlarmTick: (() => void) | undefined;
+  #closed = false;
+
+  constructor(options: CoreOptions) {
+    const logger = options.logger ?? silentLogger;
+    this.#options = options;
+    this.#clock = options.clock;
+    this.#scheduler = options.scheduler;
+    this.#seed = (options.seed ?? 1) >>> 0;
+    const random = createSeededRandom(this.#seed);
+    this.fleet = new Fleet({
+      capacity: options.capacity ?? DEFAULT_CAPACITY,
+      allocate: options.allocate ?? ((byteLength) => new ArrayBuffer(byteLength)),
+      random,
+      ...(options.resolveSecret === undefined ? {} : { resolveSecret: options.resolveSecret }),
+    });
+    this.#guard = createPluginGuard(logger);
+    this.#instances = createInstanceRegistry(options.clock, logger);
+    const leases = createLeaseLedger(this.fleet);
+    const limits = createLimitLedger();
+    this.#services = {
+      clock: options.clock,
+      random,
+      fleet: this.fleet,
+      leases,
+      limits,
+      learned: createLearned(),
+      budget: createRetryBudget(),
+      pipeline: new Pipeline({ fleet: this.fleet, leases, limits }),
+      onDecision: options.onDecision ?? (() => {}),
+      released: () => this.#wake(),
+      served: (state, inputTokens, outputTokens) => this.#served(state, inputTokens, outputTokens),
+    };
+    this.router = {
+      route: (request) => this.#route(request),
+      models: () => this.#models(),
+      ready: () => this.#active !== undefined && !this.#closed,
+    };
+  }
+
+  get active(): PolicyVersion | undefined {
+    return this.#active;
+  }
+
+  prepare(program: PolicyProgram, plugins: readonly Plugin[] = []): PolicyVersion {
+    this.fleet.check(program.definitions);
+    const evaluators = createEvaluators(program, { mode: this.#options.evaluators ?? 'generated' });
+    const params = new Map(program.definitions.params.map((param) => [param.name, this.#param(param)]));
+    const everything = this.fleet.pool([{ kind: 'any' }]);
+    const policy = bindPolicy(program, evaluators, {
+      fleet: this.fleet,
+      sources: {
+        fleet: this.fleet,
+        everything,
+        learned: this.#services.learned,
+        timezone: program.definitions.gateway.timezone,
+        queuedRequests: () => this.#queues.size,
+        requestsPerSecond: (nowMs) => this.#meter.perSecond(nowMs),
+        alarm: (name) => this.#alarms.value(name),
+        param: (name) => params.get(name),
+      },
+      limits: this.#services.limits,
+      instances: this.#instances,
+      guard: this.#guard,
+      plugins: new Map(plugins.map((plugin) => [plugin.name, plugin])),
+    });
+    const version = new PolicyVersion(program, policy, ++this.#generation, this.fleet, (retired) => {
+      this.#versions.delete(retired);
+      for (const held of retired.policy.instances) this.#instances.release(held);
+    });
+    this.#versions.add(version);
+    return version;
+  }
+
+  activate(version: PolicyVersion): void {
+    if (version.retired) throw new SignalboxError('the policy version was discarded; prepare it again', { code: 'version_retired', source: 'gateway' });
+    if (version === this.#active) return;
+    this.fleet.apply(version.program.definitions);
+    const before = this.#active;
+    this.#active = version;
+    before?.supersede();
+    this.#alarms.keep(version.policy.alarms.map((alarm) => alarm.name));
+    this.#startAlarms();
+    this.#wake();
+  }
+
+  discard(version: PolicyVersion): void {
+    if (version !== this.#active) version.supersede();
+  }
+
+  explain(request: RouteRequest): Explanation {
+    const version = this.#active;
+    if (version === undefined) throw new SignalboxError('no policy is in force', { code: 'no_policy', source: 'gateway' });
+    // A frame of its own, with room to list every endpoint.
+    const frame = new Frame({ ...version.policy.shape, shortlist: this.fleet.slotLimit + 1 });
+    openFrame(frame, request, version, { nowMs: this.#clock.now(), epochMs: this.#clock.epochMs(), seed: spread(this.#seed + 1) });
+    const state = new RequestState(version, frame, request);
+    state.dry = true;
+    state.shortlistSize = this.fleet.slotLimit;
+    fillSignals(state, this.#services.learned);
+    return explain(state, this.#services);
+  }
+
+  endpoints(): EndpointStatus[] {
+    return this.fleet.status(this.#clock.now());
+  }
+
+  feed(endpoint: string, sample: EngineSample): boolean {
+    const slot = this.fleet.slotOf(endpoint);
+    if (slot === undefined) return false;
+    this.fleet.feed(slot, sample, this.#clock.now());
+    return true;
+  }
+
+  cordon(endpoint: string, cordoned: boolean): boolean {
+    const found = this.fleet.cordon(endpoint, cordoned);
+    this.#wake();
+    return found;
+  }
+
+  status(): CoreStatus {
+    const { leases, limits } = this.#services;
+    const active = this.#active;
+    return {
+      policy: active === undefined ? undefined : { id: active.id, hash: active.program.hash, generation: active.generation },
+      leasesOpen: leases.open,
+      leasesStarted: leases.started,
+      leaseFaults: leases.faults,
+      queues: this.#queues.status(),
+      queued: this.#queues.size,
+      versions: this.#versions.size,
+      pluginInstances: this.#instances.size,
+      pluginFailures: this.#guard.failures,
+      pluginInvalidValues: this.#guard.invalidValues,
+      concurrentCharges: limits.concurrent,
+      alarms: this.#alarms.values(),
+    };
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cancelTick?.();
+    this.#cancelAlarmTick?.();
+    this.#cancelTick = undefined;
+    this.#cancelAlarmTick = undefined;
+    this.#active?.supersede();
+    this.#active = undefined;
+  }
+
+  // --- requests
+
+  #route(request: RouteRequest): RouteOutcome | Promise<RouteOutcome> {
+    const version = this.#active;
+    if (version === undefined) {
+      throw new SignalboxError('no policy is in force; ask `ready()` before routing', { code: 'no_policy', source: 'gateway', status: 503 });
+    }
+    this.#seed = (this.#seed + 1) >>> 0;
+    const state = this.#open(version, request, spread(this.#seed));
+    this.#meter.count(state.frame.nowMs);
+    if (this.fleet.engineFed > 0) this.fleet.expireSamples(state.frame.nowMs);
+    try {
+      fillSignals(state, this.#services.learned);
+    } catch (error) {
+      return this.#pluginFailed(state, error);
+    }
+    return version.policy.asyncSignals.length === 0 ? this.#decide(state) : this.#decideLater(state);
+  }
+
+  async #decideLater(state: RequestState): Promise<RouteOutcome> {
+    let left = false;
+    if (state.request !== undefined) state.request.onAbort = () => (left = true);
+    try {
+      await awaitSignals(state, this.#scheduler, this.#guard);
+      if (left) return this.#refused(state, CLIENT_LEFT);
+      if (state.request !== undefined) state.request.onAbort = undefined;
+      this.#refresh(state);
+    } catch (error) {
+      return this.#pluginFailed(state, error);
+    }
+    return this.#decide(state);
+  }
+
+  #pluginFailed(state: RequestState, error: unknown): RefusedRequest {
+    if (!(error instanceof PluginFailure)) throw error;
+    return this.#refused(state, { status: 500, code: 'plugin_failed', message: error.message, retryAfterSeconds: undefined });
+  }
+
+  #open(version: PolicyVersion, request: RouteRequest, seed: number): RequestState {
+    const frame = version.enter();
+    const nowMs = this.#clock.now();
+    openFrame(frame, request, version, { nowMs, epochMs: version.policy.readsClock ? this.#clock.epochMs() : 0, seed });
+    const state = new RequestState(version, frame, request);
+    if (version.policy.readsSessionTokens) state.session = sessionOf(frame);
+    return state;
+  }
+
+  #decide(state: RequestState): RouteOutcome | Promise<RouteOutcome> {
+    const { frame } = state;
+    if (frame.nowMs >= state.deadlineMs) return this.#refused(state, TOO_LATE);
+    const startMs = frame.nowMs;
+    const outcome = this.#services.pipeline.decide(state);
+    state.decideMs = this.#clock.now() - startMs;
+    if (outcome === 'leased') return new LiveRequest(state, this.#services);
+    if (outcome === 'queued') return this.#wait(state);
+    return this.#refused(state, state.refusal ?? TOO_LATE);
+  }
+
+  #refused(state: RequestState, cause: RefusalCause): RefusedRequest {
+    return new RefusedRequest(state, this.#services, cause);
+  }
+
+  // --- waiting
+
+  #wait(state: RequestState): RouteOutcome | Promise<RouteOutcome> {
+    const place = state.place;
+    if (place === undefined) return this.#refused(state, TOO_LATE);
+    if (place.admission >= 0) {
+      state.passedAdmission = place.admission;
+      // Nobody is ahead: what the queue waits for may be there.
+      if (this.#queues.depth(place) === 0) {
+        const outcome = this.#services.pipeline.decide(state);
+        if (outcome === 'leased') return new LiveRequest(state, this.#services);
+        if (outcome === 'refused' && !waitsForRoom(state)) return this.#refused(state, state.refusal ?? TOO_LATE);
+        state.place = place;
+      }
+    } else if (state.routeIndex >= 0 && place.key.startsWith('route:') && !state.sawAvailable) {
+      return this.#refused(state, state.refusal ?? GONE);
+    }
+    const nowMs = state.frame.nowMs;
+    const maxWait = place.with.maxWait?.(state.frame);
+    const maxWaitMs = typeof maxWait === 'number' && maxWait >= 0 ? maxWait * 1000 : MAX_WAIT_MS;
+    return new Promise<RouteOutcome>((resolve) => {
+      let cancel: (() => void) | undefined;
+      const leave = (outcome: RouteOutcome): void => {
+        cancel?.();
+        if (state.request !== undefined) state.request.onAbort = undefined;
+        state.queuedMs = this.#clock.now() - nowMs;
+        resolve(outcome);
+      };
+      const entry = this.#queues.enqueue(state, place, nowMs, () => leave(this.#refused(state, QUEUE_FULL)));
+      if (entry === undefined) {
+        leave(this.#refused(state, QUEUE_FULL));
+        return;
+      }
+      state.queued = true;
+      this.#leavers.set(entry, leave);
+      cancel = this.#scheduler.setTimer(Math.max(0, Math.min(maxWaitMs, state.deadlineMs - nowMs)), () => {
+        if (this.#queues.remove(entry)) leave(this.#timedOut(state));
+      });
+      if (state.request !== undefined) {
+        state.request.onAbort = () => {
+          if (this.#queues.remove(entry)) leave(this.#refused(state, CLIENT_LEFT));
+        };
+      }
+      this.#startTick();
+    });
+  }
+
+  readonly #leavers = new WeakMap<QueueEntry, (outcome: RouteOutcome) => void>();
+
+  /** At `max_wait`: the next `else`, else 503. */
+  #timedOut(state: RequestState): RouteOutcome {
+    const { pipeline } = this.#services;
+    this.#refresh(state);
+    if (state.frame.nowMs >= state.deadlineMs) return this.#refused(state, TOO_LATE);
+    const waited = state.place;
+    const outcome = pipeline.decide(state);
+    if (outcome === 'leased') return this.#dispatched(state);
+    if (outcome === 'queued' && state.place?.key.startsWith('route:') === true && pipeline.hasElse(state)) {
+      if (pipeline.goElse(state) === 'leased') return this.#dispatched(state);
+      if (state.refusal !== undefined && state.refusal.code !== 'no_endpoint') return this.#refused(state, state.refusal);
+    }
+    if (outcome === 'refused' && state.refusal !== undefined && !waitsForRoom(state)) return this.#refused(state, state.refusal);
+    const name = waited === undefined ? '' : ` of ${JSON.stringify(waited.label)}`;
+    return this.#refused(state, { ...QUEUE_TIMEOUT, message: `The request waited in the queue${name} for as long as it may. Try again later.` });
+  }
+
+  /** Offers room that may have come free to those who wait. */
+  #wake(): void {
+    if (this.#waking || this.#queues.size === 0 || this.#closed) return;
+    this.#waking = true;
+    try {
+      this.#queues.wake((entry) => this.#offer(entry));
+    } finally {
+      this.#waking = false;
+    }
+  }
+
+  #offer(entry: QueueEntry): boolean {
+    const { state } = entry;
+    this.#refresh(state);
+    const outcome = this.#services.pipeline.decide(state);
+    if (outcome === 'queued' || (outcome === 'refused' && waitsForRoom(state))) return false;
+    this.#queues.remove(entry);
+    const leave = this.#leavers.get(entry);
+    if (outcome !== 'leased') {
+      leave?.(this.#refused(state, state.refusal ?? TOO_LATE));
+      return true;
+    }
+    if (entry.place.order.kind === 'weighted_fair') {
+      const { promptTokens, outputTokens } = state.frame;
+      this.#queues.serve(entry.place, entry.fairKey, promptTokens, outputTokens, state.frame.tenant?.weight ?? 1);
+      this.#fairShares.set(state, { entry, input: promptTokens, output: outputTokens });
+    }
+    leave?.(this.#dispatched(state));
+    return true;
+  }
+
+  #dispatched(state: RequestState): LiveRequest {
+    state.queuedMs = state.frame.nowMs - state.receivedAtMs;
+    return new LiveRequest(state, this.#services);
+  }
+
+  /** Signals that depend on time or the fleet are worked out anew for each offer. */
+  #refresh(state: RequestState): void {
+    state.frame.nowMs = this.#clock.now();
+    if (state.version.policy.readsClock) state.frame.epochMs = this.#clock.epochMs();
+    fillSignals(state, this.#services.learned);
+  }
+
+  #served(state: RequestState, inputTokens: number, outputTokens: number): void {
+    const share = this.#fairShares.get(state);
+    if (share === undefined) return;
+    const input = inputTokens >= 0 ? inputTokens - share.input : 0;
+    const output = outputTokens >= 0 ? outputTokens - share.output : 0;
+    this.#queues.serve(share.entry.place, share.entry.fairKey, input, output, state.frame.tenant?.weight ?? 1);
+  }
+
+  #startTick(): void {
+    this.#cancelTick ??= this.#scheduler.setTimer(TICK_MS, () => {
+      this.#cancelTick = undefined;
+      this.#wake();
+      if (this.#queues.size > 0 && !this.#closed) this.#startTick();
+    });
+  }
+
+  #startAlarms(): void {
+    this.#cancelAlarmTick?.();
+    this.#cancelAlarmTick = undefined;
+    const version = this.#active;
+    if (version === undefined || version.policy.alarms.length === 0 || this.#closed) return;
+    this.#alarms.sample(version, this.#clock);
+    this.#cancelAlarmTick = this.#scheduler.setTimer(ALARM_TICK_MS, () => this.#startAlarms());
+  }
+
+  // --- names and values
+
+  #models(): readonly ModelInfo[] {
+    const version = this.#active;
+    if (version === undefined) return [];
+    const { table, texts } = this.fleet;
+    const everything = this.fleet.pool([{ kind: 'any' }]);
+    everything.refresh();
+    const names = [...new Set([...version.models, ...this.fleet.adapters()])].sort();
+    return names.map((id) => {
+      let longest: number | undefined;
+      for (const slot of everything.members) {
+        const window = table.contextWindow[slot] ?? Number.NaN;
+        const serves = texts.model[slot] === id || texts.loras[slot]?.includes(id) === true;
+        if (serves && window === window && !(window <= (longest ?? 0))) longest = window;
+      }
+      return { id, ownedBy: 'signalbox', maxModelLen: longest };
+    });
+  }
+
+  #param(param: { readonly name: string; readonly env?: string; readonly default?: Value; readonly type: ValueType }): Value | undefined {
+    const written = param.env === undefined ? undefined : this.#options.environment?.(param.env);
+    if (written === undefined) return param.default;
+    if (param.type === 'bool') return written === 'true' || written === '1' ? true : written === 'false' || written === '0' ? false : param.default;
+    if (typeof param.default === 'number' || (typeof param.type === 'string' && param.type !== 'string')) {
+      const number = Number(written);
+      return written.trim() !== '' && Number.isFinite(number) ? number : param.default;
+    }
+    return written;
+  }
+}
+
+/** Whether a refusal is for want of room at endpoints that are up. */
+function waitsForRoom(state: RequestState): boolean {
+  return state.refusal?.code === 'no_endpoint' && state.sawAvailable;
+}
+
+const QUEUE_FULL: RefusalCause = { status: 503, code: 'queue_full', message: 'The queue is full. Try again later.', retryAfterSeconds: 1 };
+const QUEUE_TIMEOUT: RefusalCause = { status: 503, code: 'queue_timeout', message: 'The request waited too long.', retryAfterSeconds: 1 };
+const GONE: RefusalCause = { status: 503, code: 'no_endpoint', message: 'No endpoint for this request is up.', retryAfterSeconds: 1 };
+const TOO_LATE: RefusalCause = { status: 504, code: 'upstream_timeout', message: 'The deadline of the request has passed.', retryAfterSeconds: undefined };
+const CLIENT_LEFT: RefusalCause = { status: 499, code: 'client_closed', message: 'The client left.', retryAfterSeconds: undefined };

@@ -1,0 +1,137 @@
+// perf: reports are a few array writes each.
+import type { RandomSource } from '@signalbox/plugin-api';
+import { FLAG, UNAVAILABLE } from './fleet-table.ts';
+import type { FleetTable } from './fleet-table.ts';
+
+const FAILURES_IN_ROW = 5;
+const MIN_ATTEMPTS = 10;
+const MIN_SUCCESS = 0.8;
+const WINDOW_MS = 30_000;
+const EJECTION_MS = 10_000;
+const LONGEST_EJECTION_MS = 300_000;
+const JITTER = 0.2;
+/** After this long without an ejection the next one is as short as the first. */
+const FORGET_AFTER_MS = 300_000;
+const MOST_OF_TIER = 0.5;
+
+/** What health needs to know of the fleet around an endpoint. */
+export interface HealthNeighbours {
+  readonly table: FleetTable;
+  /** Slots of the endpoint's tier. */
+  tierSlotsOf(slot: number): readonly number[];
+  changed(): void;
+}
+
+/**
+ * Passive health: five failures in a row, or under 80 % success over some thirty seconds with ten attempts or more, eject an endpoint for
+ * min(10 s · n, 300 s) plus up to 20 %, n counting its ejections, but never more than half its tier. Then one request at a time decides.
+ */
+export interface Health {
+  /** An attempt at `slot` succeeded. `ejections` is the slot's count when it was leased: one sent before an ejection does not end it. */
+  succeeded(slot: number, nowMs: number, ejections: number): void;
+  /** An attempt failed in a way that speaks against the endpoint: no connection, a 5xx other than 503, no first token in time. */
+  failed(slot: number, nowMs: number, ejections: number): void;
+  /** The server asked to be left alone until then (429 or 503 with Retry-After). */
+  askedToWait(slot: number, untilMs: number): void;
+  /** Ends ejections and waits that are over. To be called before each decision; cheap when none is due. */
+  expire(nowMs: number): void;
+  /** Share of failed attempts, weighted by e^(−age/30 s); NaN without any of late. */
+  errorRate(slot: number, nowMs: number): number;
+}
+
+/** Health over this fleet; `random` gives the jitter of ejections. */
+export function createHealth(neighbours: HealthNeighbours, random: RandomSource): Health {
+  const { table } = neighbours;
+  let nextDueMs = Infinity;
+
+  const decay = (slot: number, nowMs: number): void => {
+    const factor = Math.exp(-Math.max(0, nowMs - table.decayedAt[slot]!) / WINDOW_MS);
+    table.attemptsDecayed[slot] = table.attemptsDecayed[slot]! * factor;
+    table.failuresDecayed[slot] = table.failuresDecayed[slot]! * factor;
+    table.decayedAt[slot] = nowMs;
+  };
+
+  const mayEject = (slot: number): boolean => {
+    let available = 0;
+    let ejected = 0;
+    for (const peer of neighbours.tierSlotsOf(slot)) {
+      const flags = table.flags[peer]!;
+      if ((flags & UNAVAILABLE) !== 0) continue;
+      available++;
+      if ((flags & FLAG.ejected) !== 0) ejected++;
+    }
+    return ejected + 1 <= available * MOST_OF_TIER;
+  };
+
+  const eject = (slot: number, nowMs: number): void => {
+    if (!mayEject(slot)) return;
+    const last = table.ejectedUntil[slot]!;
+    const n = last > 0 && nowMs - last > FORGET_AFTER_MS ? 1 : table.ejections[slot]! + 1;
+    table.ejections[slot] = n;
+    const length = Math.min(EJECTION_MS * n, LONGEST_EJECTION_MS) * (1 + JITTER * random.next());
+    table.ejectedUntil[slot] = Math.max(last, nowMs + length);
+    table.flags[slot] = (table.flags[slot]! | FLAG.ejected) & ~FLAG.halfOpen;
+    table.failuresInRow[slot] = 0;
+    nextDueMs = Math.min(nextDueMs, table.ejectedUntil[slot]!);
+    neighbours.changed();
+  };
+
+  return {
+    succeeded(slot, nowMs, ejections) {
+      if (ejections !== table.ejections[slot]) return;
+      decay(slot, nowMs);
+      table.attemptsDecayed[slot]!++;
+      table.failuresInRow[slot] = 0;
+      if ((table.flags[slot]! & FLAG.halfOpen) !== 0) {
+        table.flags[slot] = table.flags[slot]! & ~FLAG.halfOpen;
+        table.attemptsDecayed[slot] = 1;
+        table.failuresDecayed[slot] = 0;
+        neighbours.changed();
+      }
+    },
+
+    failed(slot, nowMs, ejections) {
+      if (ejections !== table.ejections[slot]) return;
+      decay(slot, nowMs);
+      table.attemptsDecayed[slot]!++;
+      table.failuresDecayed[slot]!++;
+      table.failuresInRow[slot]!++;
+      const flags = table.flags[slot]!;
+      if ((flags & FLAG.ejected) !== 0) return;
+      const attempts = table.attemptsDecayed[slot]!;
+      const unreliable = attempts >= MIN_ATTEMPTS && table.failuresDecayed[slot]! > attempts * (1 - MIN_SUCCESS);
+      if ((flags & FLAG.halfOpen) !== 0 || table.failuresInRow[slot]! >= FAILURES_IN_ROW || unreliable) eject(slot, nowMs);
+    },
+
+    askedToWait(slot, untilMs) {
+      if (!(untilMs > table.busyUntil[slot]!)) return;
+      table.busyUntil[slot] = untilMs;
+      nextDueMs = Math.min(nextDueMs, untilMs);
+      neighbours.changed();
+    },
+
+    expire(nowMs) {
+      if (nowMs < nextDueMs) return;
+      nextDueMs = Infinity;
+      for (let slot = 0; slot < table.capacity; slot++) {
+        const flags = table.flags[slot]!;
+        if ((flags & FLAG.used) === 0) continue;
+        if ((flags & FLAG.ejected) !== 0) {
+          const until = table.ejectedUntil[slot]!;
+          if (until <= nowMs) table.flags[slot] = (flags & ~FLAG.ejected) | FLAG.halfOpen;
+          else nextDueMs = Math.min(nextDueMs, until);
+        }
+        const busy = table.busyUntil[slot]!;
+        if (busy > nowMs) nextDueMs = Math.min(nextDueMs, busy);
+        else if (busy > 0) table.busyUntil[slot] = 0;
+      }
+      neighbours.changed();
+    },
+
+    errorRate(slot, nowMs) {
+      const attempts = table.attemptsDecayed[slot]! * Math.exp(-Math.max(0, nowMs - table.decayedAt[slot]!) / WINDOW_MS);
+      // Less than a hundredth of one attempt is no evidence: some 140 s after a single one.
+      return attempts < 0.01 ? Number.NaN : table.failuresDecayed[slot]! / table.attemptsDecayed[slot]!;
+    },
+  };
+}

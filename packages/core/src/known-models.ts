@@ -1,0 +1,56 @@
+import type { Expression, PolicyProgram } from '@signalbox/policy';
+
+/** Which model names a policy knows by itself; resident adapters come on top. */
+export interface KnownModels {
+  /** Models of tiers, literals that the policy compares `model` with, and those listed in `define gateway`. */
+  readonly names: ReadonlySet<string>;
+  /** Any name will do: the policy says so, or a tier states no model and so serves whatever its servers do. */
+  readonly any: boolean;
+}
+
+/** Reads the known models off a program. */
+export function knownModels(program: PolicyProgram): KnownModels {
+  const names = new Set<string>(program.definitions.gateway.models);
+  let any = program.definitions.gateway.unknownModel === 'route';
+  for (const tier of program.definitions.tiers) {
+    for (const endpoint of tier.endpoints) {
+      if (endpoint.model === undefined) any = true;
+      else names.add(endpoint.model);
+    }
+    if (tier.model !== undefined) names.add(tier.model);
+  }
+  const isModel = (expression: Expression): boolean =>
+    expression.kind === 'signal' && program.signals[expression.index]?.key === 'model';
+  const visit = (expression: Expression): void => {
+    switch (expression.kind) {
+      case 'compare':
+        if (isModel(expression.left)) literals(expression.right, names);
+        if (isModel(expression.right)) literals(expression.left, names);
+        visit(expression.left);
+        visit(expression.right);
+        return;
+      case 'in':
+        if (isModel(expression.value)) literals(expression.list, names);
+        visit(expression.value);
+        return;
+      case 'and':
+      case 'or':
+        expression.operands.forEach(visit);
+        return;
+      case 'not':
+        visit(expression.operand);
+        return;
+      default:
+    }
+  };
+  for (const rule of [...program.admission, ...program.routes]) if (rule.when !== undefined) visit(rule.when);
+  return { names, any };
+}
+
+function literals(expression: Expression, into: Set<string>): void {
+  if (expression.kind === 'list') expression.members.forEach((member) => literals(member, into));
+  if (expression.kind !== 'constant') return;
+  const { value } = expression;
+  if (typeof value === 'string') into.add(value);
+  else if (typeof value === 'object') for (const member of value) if (typeof member === 'string') into.add(member);
+}

@@ -1,0 +1,87 @@
+import type { ParsedRequest } from '@signalbox/plugin-api';
+
+/**
+ * What is learned from finished requests and used for the next ones: code points per prompt token and output tokens, per model. Outlives
+ * policy versions. Every mean has one writer.
+ */
+export interface Learned {
+  /** Prompt tokens: exact where the body holds tokens, else code points ÷ r, r learned for the model within 1 to 8, 4 at first. */
+  promptTokens(parsed: ParsedRequest): number;
+  /** Output tokens to expect: the model's mean (256 before anything is known), at most the caller's `max_tokens`; 0 for embeddings. */
+  outputTokens(parsed: ParsedRequest, tenant: string | undefined): number;
+  observe(observation: {
+    readonly model: string;
+    readonly tenant: string | undefined;
+    /** Code points of the prompt; NaN where it was not plain text. */
+    readonly promptChars: number;
+    readonly promptTokens: number;
+    readonly outputTokens: number;
+  }): void;
+  /** Tokens of the session's last turn; NaN if it has none. */
+  sessionTokens(session: string): number;
+  observeSession(session: string, tokens: number): void;
+}
+
+const FIRST_CHARS_PER_TOKEN = 4;
+const FIRST_OUTPUT_TOKENS = 256;
+/** Weight of one observation: half the memory is some fourteen requests old. */
+const STEP = 0.05;
+const MOST_KEYS = 4096;
+const MOST_SESSIONS = 16_384;
+
+/** Nothing learned yet. */
+export function createLearned(): Learned {
+  const charsPerToken = new Map<string, number>();
+  const outputs = new Map<string, number>();
+  const sessions = new Map<string, number>();
+
+  return {
+    promptTokens(parsed) {
+      const exact = parsed.promptTokensExact;
+      if (exact === exact) return exact;
+      return Math.ceil(parsed.promptChars / (charsPerToken.get(parsed.model ?? '') ?? FIRST_CHARS_PER_TOKEN));
+    },
+
+    outputTokens(parsed, tenant) {
+      if (parsed.kind === 'embedding') return 0;
+      const model = parsed.model ?? '';
+      const mean = (tenant === undefined ? undefined : outputs.get(pair(model, tenant))) ?? outputs.get(model) ?? FIRST_OUTPUT_TOKENS;
+      return parsed.maxTokens < mean ? parsed.maxTokens : Math.ceil(mean);
+    },
+
+    observe({ model, tenant, promptChars, promptTokens, outputTokens }) {
+      // A handful of tokens is mostly chat template and says little of the text.
+      if (promptChars >= 64 && promptTokens > 0) {
+        const ratio = Math.min(8, Math.max(1, promptChars / promptTokens));
+        const before = charsPerToken.get(model) ?? FIRST_CHARS_PER_TOKEN;
+        remember(charsPerToken, model, before + STEP * (ratio - before), MOST_KEYS);
+      }
+      if (outputTokens >= 0) {
+        for (const key of tenant === undefined ? [model] : [model, pair(model, tenant)]) {
+          const before = outputs.get(key) ?? outputs.get(model) ?? FIRST_OUTPUT_TOKENS;
+          remember(outputs, key, before + STEP * (outputTokens - before), MOST_KEYS);
+        }
+      }
+    },
+
+    sessionTokens: (session) => sessions.get(session) ?? Number.NaN,
+
+    observeSession(session, tokens) {
+      sessions.delete(session);
+      remember(sessions, session, tokens, MOST_SESSIONS);
+    },
+  };
+}
+
+const pair = (model: string, tenant: string): string => `${model.length}:${model}${tenant}`;
+
+/** Sets a key, forgetting the oldest where there are too many: names come from callers. */
+function remember(map: Map<string, number>, key: string, value: number, most: number): void {
+  if (map.size >= most && !map.has(key)) {
+    for (const oldest of map.keys()) {
+      map.delete(oldest);
+      break;
+    }
+  }
+  map.set(key, value);
+}

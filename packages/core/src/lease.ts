@@ -1,0 +1,126 @@
+// perf: reserve and release are a handful of counter changes; nothing else may allocate here but the lease.
+import { change } from './fleet/fleet-table.ts';
+import type { FleetTable } from './fleet/fleet-table.ts';
+import type { Fleet } from './fleet/fleet.ts';
+
+/** No one request is charged for more, so that 32-bit sums over hundreds of them cannot overflow. */
+export const MOST_TOKENS: number = 2 ** 22;
+
+/** Whole tokens in [0, MOST_TOKENS]; unknown is 0. */
+export function chargeable(tokens: number): number {
+  return tokens > 0 ? Math.min(MOST_TOKENS, Math.ceil(tokens)) : 0;
+}
+
+/**
+ * What one attempt holds on an endpoint, in exact amounts, until `release`. While `queued`, its prompt counts as still to be prefilled.
+ */
+export interface Lease {
+  readonly slot: number;
+  readonly generation: number;
+  readonly promptTokens: number;
+  readonly outputTokens: number;
+  /** The endpoint's ejections when the lease was taken. */
+  readonly ejections: number;
+  /** What the endpoint held before. */
+  readonly before: { readonly inflightRequests: number; readonly queuedTokens: number; readonly decodeTokens: number };
+  readonly queued: boolean;
+  readonly released: boolean;
+}
+
+/** Leases over one fleet. Every method is exact and may be called in any order; a second release does nothing. */
+export interface LeaseLedger {
+  /** Takes the lease, or undefined if the endpoint's limits leave no room. */
+  reserve(slot: number, promptTokens: number, outputTokens: number): Lease | undefined;
+  /** The first token has come: the prompt is no longer queued. */
+  commit(lease: Lease): void;
+  release(lease: Lease): void;
+  /** Leases taken and not released. */
+  readonly open: number;
+  /** Leases taken since the start. */
+  readonly started: number;
+  /** Times a release would have made a counter negative or met another generation; 0 in a correct program. */
+  readonly faults: number;
+}
+
+type Held = { -readonly [K in keyof Lease]: Lease[K] };
+
+/** A ledger over the fleet's counters. */
+export function createLeaseLedger(fleet: Fleet): LeaseLedger {
+  const { table } = fleet;
+  let open = 0;
+  let started = 0;
+  let faults = 0;
+
+  const give = (column: Int32Array, slot: number, amount: number): void => {
+    if (change(table, column, slot, -amount) < amount) faults++;
+  };
+
+  return {
+    get open() {
+      return open;
+    },
+    get started() {
+      return started;
+    },
+    get faults() {
+      return faults;
+    },
+
+    reserve(slot, promptTokens, outputTokens) {
+      const requests = change(table, table.inflightRequests, slot, 1);
+      const tokens = change(table, table.inflightTokens, slot, promptTokens + outputTokens);
+      // Added first and checked after, so that two workers cannot both take the last place.
+      if (!hasRoom(table, slot, requests, tokens, promptTokens + outputTokens)) {
+        change(table, table.inflightRequests, slot, -1);
+        change(table, table.inflightTokens, slot, -(promptTokens + outputTokens));
+        return undefined;
+      }
+      change(table, table.waitingRequests, slot, 1);
+      const queuedBefore = change(table, table.queuedTokens, slot, promptTokens);
+      const decodeBefore = change(table, table.decodeTokens, slot, outputTokens);
+      open++;
+      started++;
+      return {
+        slot,
+        generation: table.generation[slot]!,
+        promptTokens,
+        outputTokens,
+        ejections: table.ejections[slot]!,
+        before: { inflightRequests: requests, queuedTokens: queuedBefore, decodeTokens: decodeBefore },
+        queued: true,
+        released: false,
+      };
+    },
+
+    commit(lease) {
+      if (lease.released || !lease.queued) return;
+      (lease as Held).queued = false;
+      give(table.waitingRequests, lease.slot, 1);
+      give(table.queuedTokens, lease.slot, lease.promptTokens);
+    },
+
+    release(lease) {
+      if (lease.released) return;
+      if (lease.queued) this.commit(lease);
+      (lease as Held).released = true;
+      open--;
+      const { slot } = lease;
+      if (lease.generation !== table.generation[slot]) {
+        faults++;
+        return;
+      }
+      give(table.inflightRequests, slot, 1);
+      give(table.inflightTokens, slot, lease.promptTokens + lease.outputTokens);
+      give(table.decodeTokens, slot, lease.outputTokens);
+      fleet.freeIfDrained(slot);
+    },
+  };
+}
+
+/** Whether an endpoint that holds these amounts may take one more request of so many tokens. An idle one takes a request of any size. */
+export function hasRoom(table: FleetTable, slot: number, requests: number, tokensHeld: number, tokens: number): boolean {
+  const maxRequests = table.maxRequests[slot]!;
+  if (requests >= maxRequests) return false;
+  const maxTokens = table.maxTokensInFlight[slot]!;
+  return !(tokensHeld + tokens > maxTokens) || tokensHeld === 0;
+}

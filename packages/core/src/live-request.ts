@@ -1,0 +1,472 @@
+import type { AttemptOutcome, Clock, RandomSource } from '@signalbox/plugin-api';
+import type { DecisionRecord, DecisionSink } from '@signalbox/telemetry';
+import { limitKey } from './bind-policy.ts';
+import type { BoundModifiers } from './bound-policy.ts';
+import { buildDecision } from './decision.ts';
+import type { Fleet } from './fleet/fleet.ts';
+import type { Frame } from './frame.ts';
+import type { Learned } from './learned.ts';
+import { chargeable } from './lease.ts';
+import type { Lease, LeaseLedger } from './lease.ts';
+import type { LimitLedger } from './limits.ts';
+import type { Pipeline } from './pipeline.ts';
+import { wholeSeconds } from './pipeline.ts';
+import { requestCost } from './property-columns.ts';
+import type { RefusalCause, RequestState } from './request-state.ts';
+import type { RetryBudget } from './retry-budget.ts';
+import type { Attempt, AttemptFailure, Forward, NextStep, Refusal, RequestEnd } from './router.ts';
+
+/** What requests under way share. */
+export interface RequestServices {
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly fleet: Fleet;
+  readonly leases: LeaseLedger;
+  readonly limits: LimitLedger;
+  readonly learned: Learned;
+  readonly budget: RetryBudget;
+  readonly pipeline: Pipeline;
+  readonly onDecision: DecisionSink;
+  /** Room may have come free: to be called when a public call that released something is over. */
+  released(): void;
+  /** A finished request's tokens, for fair queues. */
+  served(state: RequestState, inputTokens: number, outputTokens: number): void;
+}
+
+const CONNECT_MS = 2000;
+const IDLE_MS = 60_000;
+const FIRST_TOKEN_BASE_MS = 30_000;
+/** Prompt tokens per second that the first-token timeout allows for. */
+const FIRST_TOKEN_RATE = 200;
+const FIRST_TOKEN_MOST_MS = 600_000;
+const REQUEST_TIMEOUT_MS = 3_600_000;
+const BACK_OFF_MS = 50;
+const BACK_OFF_MOST_MS = 2000;
+/** No server is left alone for longer than this on its word. */
+const MOST_RETRY_AFTER_MS = 300_000;
+
+const NOTHING: readonly never[] = Object.freeze([]);
+
+/** A request with a lease: the data plane's view of one that is forwarded. */
+export class LiveRequest implements Forward {
+  readonly kind = 'forward';
+  readonly #state: RequestState;
+  readonly #services: RequestServices;
+  #attempt: Attempt;
+
+  constructor(state: RequestState, services: RequestServices) {
+    this.#state = state;
+    this.#services = services;
+    const timeoutMs = millis(state.active?.with.timeout?.(state.frame), REQUEST_TIMEOUT_MS);
+    state.deadlineMs = Math.min(state.deadlineMs, state.receivedAtMs + timeoutMs);
+    this.#attempt = this.#begin();
+    chargeLimits(state, services);
+  }
+
+  get attempt(): Attempt {
+    return this.#attempt;
+  }
+
+  get deadlineMs(): number {
+    return this.#state.deadlineMs;
+  }
+
+  get decision(): DecisionRecord {
+    return recordOf(this.#state, this.#services);
+  }
+
+  next(failure: AttemptFailure): NextStep {
+    const state = this.#state;
+    const { clock } = this.#services;
+    if (state.finished || state.committed || state.lease === undefined) {
+      return { kind: 'refuse', status: 500, code: 'internal', message: 'The request cannot be sent again.', retryAfterSeconds: undefined };
+    }
+    const nowMs = clock.now();
+    const { slot } = state.lease;
+    state.frame.nowMs = nowMs;
+    this.#fail(state.lease, failure, nowMs);
+    try {
+      return this.#again(slot, failure, nowMs);
+    } finally {
+      this.#services.released();
+    }
+  }
+
+  commit(ttftMs: number): void {
+    const state = this.#state;
+    if (state.finished || state.committed) return;
+    state.committed = true;
+    state.ttftMs = ttftMs;
+    if (state.lease !== undefined) this.#services.leases.commit(state.lease);
+    letBodyGo(state);
+  }
+
+  finish(end: RequestEnd): void {
+    const state = this.#state;
+    const services = this.#services;
+    if (state.finished) return;
+    const nowMs = services.clock.now();
+    const record = recordOf(state, services);
+    state.finished = true;
+    const attempt = state.attempts.at(-1);
+    if (state.lease !== undefined) {
+      const { lease } = state;
+      if (attempt !== undefined) {
+        attempt.outcome = end.outcome === 'ok' ? 'ok' : end.outcome;
+        attempt.status = end.upstreamStatus;
+        attempt.durationMs = nowMs - state.attemptStartMs;
+      }
+      this.#endAttempt(lease, {
+        ok: end.outcome === 'ok' && end.upstreamStatus < 400,
+        reason: reasonOf(end),
+        status: end.upstreamStatus,
+        ttftMs: end.ttftMs,
+        durationMs: nowMs - state.attemptStartMs,
+        promptTokens: end.promptTokens,
+        cachedTokens: end.cachedTokens,
+        outputTokens: end.outputTokens,
+        before: lease.before,
+      });
+      if (end.outcome === 'ok') services.fleet.health.succeeded(lease.slot, nowMs, lease.ejections);
+      else if (end.outcome !== 'client_abort') services.fleet.health.failed(lease.slot, nowMs, lease.ejections);
+    }
+    settleLimits(state, services, end);
+    if (end.outcome === 'ok' && end.upstreamStatus < 400) this.#learn(end);
+    services.served(state, end.promptTokens, end.outputTokens);
+    record.verdict = 'routed';
+    record.tier = this.#attempt.tier;
+    record.endpoint = this.#attempt.endpoint;
+    record.servedModel = this.#attempt.model ?? state.model;
+    record.code = end.outcome === 'ok' ? '' : (state.refusal?.code ?? end.outcome);
+    record.route = state.version.policy.routes[state.routeIndex]?.rule.label ?? '';
+    fillEnd(record, end);
+    record.reasons.push(...reasonsOf(state));
+    close(state, services, record);
+  }
+
+  #again(slot: number, failure: AttemptFailure, nowMs: number): NextStep {
+    const state = this.#state;
+    const { pipeline, budget, fleet, leases } = this.#services;
+    if (failure.keepAliveRace === true && !state.raceRepeated) {
+      state.raceRepeated = true;
+      const lease = leases.reserve(slot, chargeable(state.frame.promptTokens), chargeable(state.frame.outputTokens));
+      if (lease !== undefined) {
+        state.lease = lease;
+        return this.#step(0);
+      }
+    }
+    if (nowMs >= state.deadlineMs) return this.#refuse(failure);
+    state.tried.push(slot);
+    const { active } = state;
+    const repeatable =
+      active !== undefined &&
+      active.retryOn.has(failure.cause) &&
+      // A plain 500 is repeated only where the policy says so; an error event before any output is not a 500.
+      (failure.cause !== 'error' || !active.retryByDefault || failure.status < 500);
+    if (repeatable && state.retriesLeft > 0) {
+      const backOffMs = this.#services.random.next() * Math.min(BACK_OFF_MOST_MS, BACK_OFF_MS * 2 ** (state.attemptNumber - 1));
+      const tier = fleet.texts.tier[slot] ?? '';
+      if (nowMs + backOffMs < state.deadlineMs && budget.spend(tier, nowMs) && pipeline.retry(state)) {
+        state.retriesLeft--;
+        state.retried = true;
+        const waitMs = this.#waitMs(slot, failure, backOffMs);
+        if (nowMs + waitMs < state.deadlineMs) return this.#step(waitMs);
+        this.#giveBack();
+      }
+    }
+    if (pipeline.fallBack(state, failure.cause)) {
+      state.fellBack = true;
+      return this.#step(0);
+    }
+    if ((repeatable || failure.cause === 'saturated' || failure.cause === 'connect') && pipeline.hasElse(state)) {
+      if (pipeline.goElse(state) === 'leased') return this.#step(0);
+      const { refusal } = state;
+      if (refusal !== undefined && refusal.code === 'rejected') return { kind: 'refuse', ...refusal };
+    }
+    return this.#refuse(failure);
+  }
+
+  /** The back-off; for the same endpoint again, what its server asked for; none where it asked for none. */
+  #waitMs(failed: number, failure: AttemptFailure, backOffMs: number): number {
+    const asked = failure.retryAfterSeconds * 1000;
+    if (asked === 0) return 0;
+    if (this.#state.lease?.slot === failed && asked > 0) return Math.max(asked, backOffMs);
+    return backOffMs;
+  }
+
+  #giveBack(): void {
+    const state = this.#state;
+    if (state.lease === undefined) return;
+    this.#services.leases.release(state.lease);
+    state.lease = undefined;
+  }
+
+  #step(waitMs: number): NextStep {
+    this.#attempt = this.#begin();
+    return { kind: 'attempt', attempt: this.#attempt, waitMs };
+  }
+
+  #refuse(failure: AttemptFailure): NextStep {
+    const state = this.#state;
+    const cause = exhausted(state, failure);
+    state.refusal = cause;
+    return { kind: 'refuse', ...cause };
+  }
+
+  #begin(): Attempt {
+    const state = this.#state;
+    const { fleet, budget, clock } = this.#services;
+    const slot = state.lease?.slot ?? 0;
+    const target = fleet.endpointTargets[slot];
+    if (target === undefined || state.active === undefined) throw new TypeError('a lease stands for an endpoint that is not in the fleet');
+    state.attemptNumber++;
+    state.attemptStartMs = clock.now();
+    const tier = fleet.texts.tier[slot] ?? '';
+    const endpoint = fleet.texts.name[slot] ?? '';
+    if (state.attemptNumber === 1) budget.earn(tier);
+    state.attempts.push({ tier, endpoint, outcome: '', status: 0, durationMs: 0 });
+    const { frame } = state;
+    const modifiers = state.active.with;
+    return {
+      number: state.attemptNumber,
+      tier,
+      endpoint,
+      target,
+      model: modelFor(modifiers, frame, fleet, slot, state.model),
+      set: modifiers.set.length === 0 ? NOTHING : setFields(modifiers, frame),
+      drop: modifiers.drop,
+      headers: modifiers.headers.length === 0 ? NOTHING : setHeaders(modifiers, frame),
+      attemptTimeoutMs: millis(modifiers.attemptTimeout?.(frame), Infinity),
+      firstTokenMs: millis(
+        modifiers.firstToken?.(frame),
+        Math.min(FIRST_TOKEN_MOST_MS, FIRST_TOKEN_BASE_MS + (frame.promptTokens / FIRST_TOKEN_RATE) * 1000),
+      ),
+      idleMs: millis(modifiers.idle?.(frame), IDLE_MS),
+      connectMs: CONNECT_MS,
+    };
+  }
+
+  #fail(lease: Lease, failure: AttemptFailure, nowMs: number): void {
+    const state = this.#state;
+    const { health } = this.#services.fleet;
+    const attempt = state.attempts.at(-1);
+    if (attempt !== undefined) {
+      attempt.outcome = failure.cause;
+      attempt.status = failure.status;
+      attempt.durationMs = failure.durationMs;
+    }
+    const asked = failure.retryAfterSeconds;
+    if (failure.cause !== 'rate_limited') state.onlyRateLimited = false;
+    if (asked >= 0 && !(asked >= state.smallestRetryAfter)) state.smallestRetryAfter = asked;
+    if (failure.keepAliveRace !== true) {
+      if (speaksAgainst(failure)) health.failed(lease.slot, nowMs, lease.ejections);
+      if (asked > 0) health.askedToWait(lease.slot, nowMs + Math.min(MOST_RETRY_AFTER_MS, asked * 1000));
+    }
+    this.#endAttempt(lease, {
+      ok: false,
+      reason: failure.cause,
+      status: failure.status,
+      ttftMs: Number.NaN,
+      durationMs: failure.durationMs,
+      promptTokens: Number.NaN,
+      cachedTokens: Number.NaN,
+      outputTokens: Number.NaN,
+      before: lease.before,
+    });
+    state.lease = undefined;
+  }
+
+  #endAttempt(lease: Lease, outcome: AttemptOutcome): void {
+    const state = this.#state;
+    this.#services.leases.release(lease);
+    for (const learner of state.active?.learners ?? NOTHING) learner.ended?.(lease.slot, outcome);
+    for (const learner of state.version.policy.learners) learner.ended?.(lease.slot, outcome);
+  }
+
+  #learn(end: RequestEnd): void {
+    const state = this.#state;
+    const { learned } = this.#services;
+    learned.observe({
+      model: state.model,
+      tenant: state.tenant,
+      promptChars: state.promptChars,
+      promptTokens: end.promptTokens,
+      outputTokens: end.outputTokens,
+    });
+    if (state.session !== undefined && end.promptTokens + end.outputTokens >= 0) {
+      learned.observeSession(state.session, end.promptTokens + end.outputTokens);
+    }
+  }
+}
+
+/** A request that the data plane answers itself. */
+export class RefusedRequest implements Refusal {
+  readonly kind = 'refuse';
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  readonly retryAfterSeconds: number | undefined;
+  readonly #state: RequestState;
+  readonly #services: RequestServices;
+
+  constructor(state: RequestState, services: RequestServices, cause: RefusalCause) {
+    this.status = cause.status;
+    this.code = cause.code;
+    this.message = cause.message;
+    this.retryAfterSeconds = cause.retryAfterSeconds;
+    this.#state = state;
+    this.#services = services;
+  }
+
+  get decision(): DecisionRecord {
+    return recordOf(this.#state, this.#services);
+  }
+
+  finish(): void {
+    const state = this.#state;
+    if (state.finished) return;
+    const record = recordOf(state, this.#services);
+    state.finished = true;
+    record.verdict = this.code === 'rejected' ? 'rejected' : 'refused';
+    record.status = this.status;
+    record.code = this.code;
+    record.durationMs = this.#services.clock.now() - state.receivedAtMs;
+    record.reasons.push(this.code, ...(state.queued ? ['queued'] : []));
+    close(state, this.#services, record);
+  }
+}
+
+function recordOf(state: RequestState, services: RequestServices): DecisionRecord {
+  if (state.record === undefined) {
+    const ageMs = services.clock.now() - state.receivedAtMs;
+    state.record = buildDecision(state, services.fleet, services.clock.epochMs() - ageMs);
+  }
+  return state.record;
+}
+
+function close(state: RequestState, services: RequestServices, record: DecisionRecord): void {
+  state.request = undefined;
+  state.version.leave(state.frame);
+  services.onDecision(record);
+  services.released();
+}
+
+function letBodyGo(state: RequestState): void {
+  state.request = undefined;
+  state.frame.request = undefined;
+  state.frame.parsed = undefined;
+  for (const index of state.version.policy.promptSignals) state.frame.v[index] = undefined;
+}
+
+function fillEnd(record: DecisionRecord, end: RequestEnd): void {
+  record.status = end.status;
+  record.ttftMs = end.ttftMs;
+  record.durationMs = end.durationMs;
+  record.inputTokens = end.promptTokens;
+  record.cachedTokens = end.cachedTokens;
+  record.outputTokens = end.outputTokens;
+}
+
+function reasonsOf(state: RequestState): string[] {
+  const { frame } = state;
+  const reasons = [state.version.policy.routes[state.routeIndex]?.rule.kind === 'default' ? 'default' : 'matched'];
+  if (state.fellBack) reasons.push('fallback');
+  if (state.retried) reasons.push('retried');
+  if (state.queued) reasons.push('queued');
+  if (frame.affinityState === 1) reasons.push('affinity_hit');
+  if (frame.affinityState === 2) reasons.push('affinity_repin');
+  if (frame.panic) reasons.push('panic');
+  return reasons;
+}
+
+/** The refusal after the last attempt has failed. */
+function exhausted(state: RequestState, failure: AttemptFailure): RefusalCause {
+  const retryAfterSeconds = wholeSeconds(state.smallestRetryAfter);
+  switch (failure.cause) {
+    case 'timeout':
+    case 'first_token':
+      return { status: 504, code: 'upstream_timeout', message: 'The model server did not answer in time.', retryAfterSeconds: undefined };
+    case 'rate_limited':
+      if (state.onlyRateLimited) return { status: 429, code: 'rate_limited', message: 'Every endpoint asks to slow down.', retryAfterSeconds };
+      return { status: 503, code: 'no_endpoint', message: 'No endpoint takes the request.', retryAfterSeconds };
+    case 'saturated':
+      return { status: 503, code: 'no_endpoint', message: 'Every endpoint is saturated.', retryAfterSeconds };
+    case 'context_exceeded':
+      return {
+        status: 400,
+        code: 'context_length_exceeded',
+        message: "The request is longer than the model's context window.",
+        retryAfterSeconds: undefined,
+      };
+    default:
+      return { status: 502, code: 'upstream_error', message: 'The model server failed.', retryAfterSeconds: undefined };
+  }
+}
+
+/** Failures that count towards an ejection: no connection, a 5xx other than 503, no first token in time. */
+function speaksAgainst(failure: AttemptFailure): boolean {
+  if (failure.cause === 'connect' || failure.cause === 'first_token') return true;
+  return failure.cause === 'error' && failure.status !== 503 && !(failure.status >= 400 && failure.status < 500);
+}
+
+function reasonOf(end: RequestEnd): string {
+  if (end.outcome === 'ok') return end.upstreamStatus < 400 ? 'ok' : 'error';
+  return end.outcome === 'client_abort' ? 'client_abort' : end.outcome === 'upstream_timeout' ? 'timeout' : 'error';
+}
+
+function chargeLimits(state: RequestState, services: RequestServices): void {
+  const { limits } = state.version.policy;
+  if (limits.length === 0) return;
+  const { frame } = state;
+  const estimate = { inputTokens: frame.promptTokens, outputTokens: frame.outputTokens, cost: 0 };
+  for (let i = 0; i < limits.length; i++) {
+    const limit = limits[i];
+    const key = limit === undefined ? undefined : limitKey(limit, frame);
+    if (limit === undefined || key === undefined) continue;
+    services.limits.charge(limit.definition, key, estimate, frame.nowMs);
+    (state.charged ??= []).push({ limit: i, key });
+  }
+}
+
+/** Replaces estimates by what was used; where the end tells no counts, the estimate of the prompt stands and the answer is free. */
+function settleLimits(state: RequestState, services: RequestServices, end: RequestEnd): void {
+  if (state.charged === undefined) return;
+  const { frame } = state;
+  const estimate = { inputTokens: frame.promptTokens, outputTokens: frame.outputTokens, cost: 0 };
+  const inputTokens = end.promptTokens >= 0 ? end.promptTokens : state.committed ? frame.promptTokens : 0;
+  const outputTokens = end.outputTokens >= 0 ? end.outputTokens : 0;
+  const slot = state.lease?.slot;
+  const cost = slot === undefined ? 0 : requestCost(services.fleet, slot, inputTokens, outputTokens);
+  const real = { inputTokens, outputTokens, cost: cost >= 0 ? cost : 0 };
+  for (const { limit, key } of state.charged) {
+    const definition = state.version.policy.limits[limit]?.definition;
+    if (definition !== undefined) services.limits.settle(definition, key, estimate, real, services.clock.now());
+  }
+}
+
+function modelFor(modifiers: BoundModifiers, frame: Frame, fleet: Fleet, slot: number, asked: string): string | undefined {
+  const written = modifiers.model?.(frame);
+  if (typeof written === 'string') return written;
+  if (fleet.texts.loras[slot]?.includes(asked) === true) return undefined;
+  const served = fleet.texts.model[slot];
+  return served === asked ? undefined : served;
+}
+
+function setFields(modifiers: BoundModifiers, frame: Frame): readonly { readonly field: string; readonly json: string }[] {
+  return modifiers.set.flatMap(({ field, value }) => {
+    const set = value(frame);
+    return set === undefined || set !== set ? [] : [{ field, json: JSON.stringify(set) }];
+  });
+}
+
+function setHeaders(modifiers: BoundModifiers, frame: Frame): readonly { readonly name: string; readonly value: string }[] {
+  return modifiers.headers.flatMap(({ name, value }) => {
+    const set = value(frame);
+    return set === undefined || set !== set ? [] : [{ name, value: typeof set === 'string' ? set : JSON.stringify(set) }];
+  });
+}
+
+/** Seconds of a modifier as milliseconds; the default where it is not written or unknown. */
+function millis(seconds: unknown, otherwise: number): number {
+  return typeof seconds === 'number' && seconds >= 0 ? seconds * 1000 : otherwise;
+}

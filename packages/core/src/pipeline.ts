@@ -1,0 +1,468 @@
+// perf: runs whole for every request between its signals and its lease: no await, no look-up by name, nothing allocated per candidate.
+import { firstInOrder, firstWithinBound, frame as frameParts, hashString, md5Modulo } from '@signalbox/chwbl';
+import type { BoundAffinity, BoundDestination, BoundModifiers, BoundVerdict } from './bound-policy.ts';
+import { isOverLimit } from './bind-policy.ts';
+import { FLAG } from './fleet/fleet-table.ts';
+import type { Fleet } from './fleet/fleet.ts';
+import type { TargetPool } from './fleet/pool.ts';
+import type { Frame } from './frame.ts';
+import { chargeable, hasRoom } from './lease.ts';
+import type { Lease, LeaseLedger } from './lease.ts';
+import type { LimitLedger } from './limits.ts';
+import { PluginFailure } from './plugins/guard.ts';
+import { candidateColumns, textOf } from './property-columns.ts';
+import { createRanking } from './ranking.ts';
+import type { Ranking } from './ranking.ts';
+import type { RefusalCause, RequestState } from './request-state.ts';
+import { createSeededRandom, spread } from './seeded-random.ts';
+
+/** What a run of the pipeline came to: a lease, a refusal in `state.refusal`, or a wait at `state.place`. */
+export type Outcome = 'leased' | 'refused' | 'queued';
+
+/** What the pipeline works on. */
+export interface PipelineParts {
+  readonly fleet: Fleet;
+  readonly leases: LeaseLedger;
+  readonly limits: LimitLedger;
+}
+
+/**
+ * Steps 2 to 6 in the life of a request, in order: admit → route → filter → score → pick and reserve. A run is one synchronous stretch, so
+ * that two picks always see each other. `dry` runs (explain) take no lease and tell no plugin.
+ */
+export class Pipeline {
+  readonly #fleet: Fleet;
+  readonly #leases: LeaseLedger;
+  readonly #limits: LimitLedger;
+  readonly #ranking: Ranking;
+  readonly #random = createSeededRandom(0);
+  readonly #scratch: Int32Array;
+  readonly #candidates: ReturnType<typeof candidateColumns>;
+  /** The candidates in hand: a pool's own list, not to be written to, or the scratch list. */
+  #slots: Int32Array;
+
+  constructor(parts: PipelineParts) {
+    this.#fleet = parts.fleet;
+    this.#leases = parts.leases;
+    this.#limits = parts.limits;
+    this.#ranking = createRanking(parts.fleet);
+    this.#scratch = new Int32Array(parts.fleet.table.capacity);
+    this.#candidates = candidateColumns(parts.fleet);
+    this.#slots = this.#scratch;
+  }
+
+  /** Runs from the top. */
+  decide(state: RequestState): Outcome {
+    const { frame } = state;
+    frame.startDecision();
+    state.sawAvailable = false;
+    state.place = undefined;
+    state.refusal = undefined;
+    this.#fleet.health.expire(frame.nowMs);
+    try {
+      return this.#unknownModel(state) ?? this.#admit(state) ?? this.#overTenantLimit(state) ?? this.#route(state, 0, 0);
+    } catch (error) {
+      if (!(error instanceof PluginFailure)) throw error;
+      return refuse(state, { status: 500, code: 'plugin_failed', message: error.message, retryAfterSeconds: undefined });
+    }
+  }
+
+  // --- 2. admit
+
+  #unknownModel(state: RequestState): Outcome | undefined {
+    if (state.version.isKnownModel(state.model)) return undefined;
+    return refuse(state, {
+      status: 404,
+      code: 'model_not_found',
+      message: `The model ${JSON.stringify(state.model)} does not exist or you do not have access to it.`,
+      retryAfterSeconds: undefined,
+    });
+  }
+
+  #admit(state: RequestState): Outcome | undefined {
+    const rules = state.version.policy.admission;
+    for (let i = 0; i < rules.length; i++) {
+      const rule = rules[i]!;
+      if (i === state.passedAdmission) continue;
+      if (rule.when !== undefined && !rule.when(state.frame)) continue;
+      if (rule.verdict.verb === 'admit') return undefined;
+      return this.#obey(state, rule.verdict);
+    }
+    return undefined;
+  }
+
+  #overTenantLimit(state: RequestState): Outcome | undefined {
+    const { tenant } = state.frame;
+    if (tenant === undefined || tenant.limits.length === 0) return undefined;
+    for (const name of tenant.limits) {
+      if (!isOverLimit(state.version.limitsByName, name, state.frame, this.#limits)) continue;
+      return refuse(state, {
+        status: 429,
+        code: 'rate_limited',
+        message: `The limit ${JSON.stringify(name)} is used up. Try again later.`,
+        retryAfterSeconds: state.version.limitRetryAfter(name, state.frame, this.#limits),
+      });
+    }
+    return undefined;
+  }
+
+  #obey(state: RequestState, verdict: BoundVerdict): Outcome {
+    if (verdict.verb === 'queue' && verdict.place !== undefined) {
+      state.place = verdict.place;
+      return 'queued';
+    }
+    return refuse(state, rejection(verdict.with, state.frame));
+  }
+
+  // --- 3. route
+
+  /** Goes on from a rule and one of its steps: the first rule whose condition is known true, its destination, then its `else` parts. */
+  #route(state: RequestState, routeIndex: number, stepIndex: number): Outcome {
+    const { routes } = state.version.policy;
+    for (let r = routeIndex; r < routes.length; r++) {
+      const route = routes[r]!;
+      const resumed = r === routeIndex && stepIndex > 0;
+      if (!resumed && route.when !== undefined && !route.when(state.frame)) continue;
+      state.routeIndex = r;
+      const { steps } = route;
+      let goOn = false;
+      for (let s = resumed ? stepIndex : 0; s < steps.length; s++) {
+        const step = steps[s]!;
+        state.stepIndex = s;
+        if (step.kind === 'next') {
+          goOn = true;
+          break;
+        }
+        if (step.kind === 'verdict') {
+          // Admission is over: an `admit` here has nothing left to admit to.
+          if (step.verdict.verb === 'admit') continue;
+          return this.#obey(state, step.verdict);
+        }
+        if (this.#enter(state, step, s + 1 < steps.length)) return 'leased';
+      }
+      if (!goOn) return refuse(state, noEndpoint(state));
+    }
+    return refuse(state, {
+      status: 503,
+      code: 'no_route',
+      message: 'No rule of the routing policy takes this request.',
+      retryAfterSeconds: 1,
+    });
+  }
+
+  /** Tries a destination, then those of its fallbacks that are for want of a candidate. */
+  #enter(state: RequestState, destination: BoundDestination, moreSteps: boolean): boolean {
+    state.destination = destination;
+    const { fallbacks } = destination;
+    let last = destination.fallbacks.length;
+    while (last > 0 && !fallbacks[last - 1]!.on.has('saturated')) last--;
+    if (this.#use(state, destination, -1, moreSteps || last > 0)) return true;
+    for (let f = 0; f < last; f++) {
+      const fallback = fallbacks[f]!;
+      if (!fallback.on.has('saturated')) continue;
+      if (this.#use(state, fallback.destination, f, moreSteps || f + 1 < last)) {
+        state.fellBack = true;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  #use(state: RequestState, destination: BoundDestination, fallbackIndex: number, alternatives: boolean): boolean {
+    if (!this.#place(state, destination, alternatives)) return false;
+    state.active = destination;
+    state.fallbackIndex = fallbackIndex;
+    state.retriesLeft = destination.retries;
+    return true;
+  }
+
+  // --- after a failure
+
+  /** The next attempt on the same destination: down the shortlist, then by a new run that leaves out what was tried. */
+  retry(state: RequestState): boolean {
+    const { frame, active } = state;
+    if (active === undefined) return false;
+    const pool = active.arms[state.armIndex]?.pool;
+    if (pool === undefined) return false;
+    pool.refresh();
+    const alternatives = this.hasElse(state) || state.fallbackIndex + 1 < (state.destination?.fallbacks.length ?? 0);
+    for (let place = state.cursor + 1; place < frame.listed; place++) {
+      const slot = frame.slots[place]!;
+      if (state.tried.includes(slot) || !pool.eligible.includes(slot) || !this.#isOpen(slot, state)) continue;
+      if (!this.#take(state, active, slot)) continue;
+      state.cursor = place;
+      return true;
+    }
+    if (this.#place(state, active, alternatives)) return true;
+    if (alternatives) return false;
+    // Nothing else is left: an endpoint that was tried may be tried again, after the wait that it asked for.
+    state.tried.length = 0;
+    state.ignoresBusy = true;
+    const placed = this.#place(state, active, false);
+    state.ignoresBusy = false;
+    return placed;
+  }
+
+  /** The first fallback of the destination for this cause that has room, beyond the one in use. */
+  fallBack(state: RequestState, cause: string): boolean {
+    const { destination } = state;
+    if (destination === undefined) return false;
+    for (let f = state.fallbackIndex + 1; f < destination.fallbacks.length; f++) {
+      const fallback = destination.fallbacks[f]!;
+      if (!fallback.on.has(cause as never)) continue;
+      if (this.#use(state, fallback.destination, f, false)) return true;
+    }
+    return false;
+  }
+
+  /** The `else` parts of the rule in force, from the one after the step in use. A queue is passed over: the request is under way. */
+  goElse(state: RequestState): Outcome {
+    state.refusal = undefined;
+    let outcome = this.#route(state, state.routeIndex, state.stepIndex + 1);
+    while (outcome === 'queued') outcome = this.#route(state, state.routeIndex, state.stepIndex + 1);
+    return outcome;
+  }
+
+  /** Whether the rule in force has an `else` left. */
+  hasElse(state: RequestState): boolean {
+    return state.stepIndex + 1 < (state.version.policy.routes[state.routeIndex]?.steps.length ?? 0);
+  }
+
+  // --- 4. filter
+
+  #place(state: RequestState, destination: BoundDestination, alternatives: boolean): boolean {
+    if (!destination.split) {
+      const length = this.#eligible(state, destination, destination.arms[0]!.pool, alternatives);
+      state.armIndex = 0;
+      return length > 0 && this.#pick(state, destination, length);
+    }
+    const { frame } = state;
+    const { arms } = destination;
+    let at = this.#splitPoint(state, destination);
+    let left = 1;
+    let closed = 0;
+    for (let tries = 0; tries < arms.length; tries++) {
+      let start = 0;
+      let chosen = -1;
+      for (let a = 0; a < arms.length; a++) {
+        if ((closed & (1 << a)) !== 0) continue;
+        const share = arms[a]!.share / left;
+        chosen = a;
+        if (at < start + share) break;
+        start += share;
+      }
+      if (chosen < 0) return false;
+      const arm = arms[chosen]!;
+      const length = this.#eligible(state, destination, arm.pool, alternatives || tries + 1 < arms.length);
+      state.armIndex = chosen;
+      if (length > 0 && this.#pick(state, destination, length)) return true;
+      // The keys of an arm that is empty spread over the others by where they lay within it; all other keys stay.
+      const share = arm.share / left;
+      at = share > 0 ? Math.min(0.9999999999, Math.max(0, (at - start) / share)) : at;
+      left -= arm.share;
+      closed |= 1 << chosen;
+      if (left <= 0) left = Number.MIN_VALUE;
+      frame.stamp++;
+    }
+    return false;
+  }
+
+  /** A point in [0, 1) for the split's key: the sticky key, else the session, else the request's seed. */
+  #splitPoint(state: RequestState, destination: BoundDestination): number {
+    const { frame } = state;
+    const sticky = destination.with.sticky?.(frame) ?? state.version.sessionOf(frame);
+    if (sticky === undefined || sticky !== sticky) {
+      frame.splitHi = spread(frame.seed ^ 0x2545f491);
+      frame.splitLo = spread(frame.seed ^ 0x6c078965);
+    } else {
+      const hash = hashString(frameParts([state.tenant ?? '', textOf(sticky)]));
+      frame.splitHi = hash.hi;
+      frame.splitLo = hash.lo;
+    }
+    frame.hasSplit = true;
+    return (frame.splitHi + frame.splitLo / 4294967296) / 4294967296;
+  }
+
+  /** Leaves in `#slots` the endpoints of a pool that are up, healthy, not full, not tried and pass `where`; returns how many. */
+  #eligible(state: RequestState, destination: BoundDestination, pool: TargetPool, alternatives: boolean): number {
+    const { frame } = state;
+    pool.refresh();
+    frame.stamp++;
+    const { eligible } = pool;
+    let { length } = eligible;
+    if (length > 0) state.sawAvailable = true;
+    frame.droppedUnavailable = pool.unavailableCount;
+    frame.droppedUnhealthy = pool.unhealthyCount;
+    frame.droppedCapacity = 0;
+    frame.droppedWhere = 0;
+    if (pool.noneHealthy && alternatives) {
+      frame.droppedUnhealthy += length;
+      return 0;
+    }
+    frame.panic = pool.panic;
+    let slots = eligible;
+    if (pool.limited || state.tried.length > 0) {
+      slots = this.#scratch;
+      length = 0;
+      for (let i = 0; i < eligible.length; i++) {
+        const slot = eligible[i]!;
+        if (state.tried.length > 0 && state.tried.includes(slot)) continue;
+        if (this.#isOpen(slot, state)) slots[length++] = slot;
+        else frame.droppedCapacity++;
+      }
+    }
+    if (destination.where !== undefined && length > 0) {
+      const passed = destination.where(frame, slots, length, this.#scratch);
+      frame.droppedWhere = length - passed;
+      length = passed;
+      slots = this.#scratch;
+      frame.stamp++;
+    }
+    this.#slots = slots;
+    return length;
+  }
+
+  /** Whether an endpoint has room for this request, and has not asked to be left alone. */
+  #isOpen(slot: number, state: RequestState): boolean {
+    const { table } = this.#fleet;
+    const { frame } = state;
+    if (table.busyUntil[slot]! > frame.nowMs && !state.ignoresBusy) return false;
+    const held = table.inflightRequests[slot]!;
+    if ((table.flags[slot]! & FLAG.halfOpen) !== 0 && held > 0) return false;
+    return hasRoom(table, slot, held, table.inflightTokens[slot]!, chargeable(frame.promptTokens) + chargeable(frame.outputTokens));
+  }
+
+  // --- 5. and 6. score, pick and reserve
+
+  #pick(state: RequestState, destination: BoundDestination, length: number): boolean {
+    const { frame } = state;
+    const { affinity } = destination;
+    if (affinity !== undefined && this.#pickByAffinity(state, destination, affinity, length)) return true;
+    this.#random.reset(frame.seed);
+    frame.listed = this.#ranking.rank(
+      destination.tiers,
+      destination.picker,
+      this.#random,
+      frame,
+      this.#slots,
+      length,
+      state.shortlistSize > 0 ? state.shortlistSize : destination.retries + 1,
+    );
+    this.#recordFacts(frame, destination);
+    for (let place = 0; place < frame.listed; place++) {
+      if (!this.#take(state, destination, frame.slots[place]!)) continue;
+      state.cursor = place;
+      return true;
+    }
+    return false;
+  }
+
+  #pickByAffinity(state: RequestState, destination: BoundDestination, affinity: BoundAffinity, length: number): boolean {
+    const { frame } = state;
+    const parts: string[] = [];
+    for (const part of affinity.key) {
+      const value = part(frame);
+      if (value === undefined || value !== value) return false;
+      parts.push(textOf(value));
+    }
+    const candidates = this.#candidates;
+    candidates.slots = this.#slots;
+    candidates.length = length;
+    let slot: number;
+    let first: number;
+    if (affinity.method === 'modulo_md5') {
+      // For agreement with routers that hash the bare key; scoped as soon as there are tenants.
+      const text = state.tenant === undefined && parts.length === 1 ? parts[0]! : frameParts([state.tenant ?? '', ...parts]);
+      const { members } = destination.arms[state.armIndex]!.pool;
+      first = members[md5Modulo(text, members.length)]!;
+      slot = this.#isCandidate(first, length) ? first : -1;
+      const hash = hashString(text);
+      frame.affinityHi = hash.hi;
+      frame.affinityLo = hash.lo;
+    } else {
+      const key = hashString(frameParts([state.tenant ?? '', ...parts]));
+      frame.affinityHi = key.hi;
+      frame.affinityLo = key.lo;
+      const { table } = this.#fleet;
+      const loads = affinity.bound.unit === 'tokens' ? table.inflightTokens : table.inflightRequests;
+      slot = firstWithinBound(candidates, key, loads, affinity.bound);
+      first = firstInOrder(candidates, key);
+    }
+    if (slot < 0) return false;
+    frame.slots[0] = slot;
+    frame.scores[0] = 1;
+    frame.parts.fill(Number.NaN, 0, frame.shape.parts);
+    frame.listed = 1;
+    this.#recordFacts(frame, destination);
+    if (!this.#take(state, destination, slot)) return false;
+    frame.affinityState = slot === first ? 1 : 2;
+    state.cursor = 0;
+    return true;
+  }
+
+  #isCandidate(slot: number, length: number): boolean {
+    for (let i = 0; i < length; i++) if (this.#slots[i] === slot) return true;
+    return false;
+  }
+
+  /** Keeps what the shortlist's properties were, for the record. */
+  #recordFacts(frame: Frame, destination: BoundDestination): void {
+    const { recorded } = destination;
+    const width = frame.shape.properties;
+    frame.stamp++;
+    for (let r = 0; r < recorded.length; r++) {
+      const property = recorded[r]!;
+      const column = frame.column(property, frame.slots, frame.listed);
+      for (let place = 0; place < frame.listed; place++) {
+        const value: unknown = column[frame.slots[place]!];
+        if (typeof value === 'number') frame.facts[place * width + property] = value;
+        else frame.factValues[place * width + property] = value as never;
+      }
+    }
+  }
+
+  #take(state: RequestState, destination: BoundDestination, slot: number): boolean {
+    const { frame } = state;
+    if (state.dry) {
+      state.drySlot = slot;
+      return true;
+    }
+    const lease: Lease | undefined = this.#leases.reserve(slot, chargeable(frame.promptTokens), chargeable(frame.outputTokens));
+    if (lease === undefined) return false;
+    state.lease = lease;
+    for (const learner of destination.learners) learner.picked?.(slot);
+    return true;
+  }
+}
+
+function refuse(state: RequestState, cause: RefusalCause): Outcome {
+  state.refusal = cause;
+  return 'refused';
+}
+
+function rejection(modifiers: BoundModifiers, frame: Frame): RefusalCause {
+  const status = modifiers.status ?? 429;
+  const message = modifiers.message?.(frame);
+  const wait = modifiers.retryAfter?.(frame);
+  const carries = status === 429 || status === 503 || wait !== undefined;
+  return {
+    status,
+    code: 'rejected',
+    message: typeof message === 'string' ? message : 'The routing policy refuses this request.',
+    retryAfterSeconds: carries ? wholeSeconds(typeof wait === 'number' ? wait : 1) : undefined,
+  };
+}
+
+function noEndpoint(state: RequestState): RefusalCause {
+  return {
+    status: 503,
+    code: 'no_endpoint',
+    message: state.sawAvailable ? 'Every endpoint for this request is at its limit. Try again later.' : 'No endpoint for this request is up.',
+    retryAfterSeconds: 1,
+  };
+}
+
+/** Whole seconds for a Retry-After header, at least 1. */
+export function wholeSeconds(seconds: number): number {
+  return seconds >= 1 && seconds < 1e9 ? Math.ceil(seconds) : 1;
+}

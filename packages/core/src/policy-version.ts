@@ -1,0 +1,124 @@
+import type { Value } from '@signalbox/plugin-api';
+import type { PolicyProgram } from '@signalbox/policy';
+import { limitKey } from './bind-policy.ts';
+import type { BoundLimit, BoundPolicy } from './bound-policy.ts';
+import type { Fleet } from './fleet/fleet.ts';
+import { Frame } from './frame.ts';
+import { knownModels } from './known-models.ts';
+import type { LimitLedger } from './limits.ts';
+import type { RouteRequest } from './router.ts';
+import { sessionOf } from './signals/signal-producers.ts';
+
+/** How many idle frames a version keeps. */
+const MOST_IDLE_FRAMES = 1024;
+
+/**
+ * One policy, bound and immutable, for as long as it is in force or some request that entered with it is under way. Health, ledgers,
+ * queues, limits and what is learned stand outside and survive it.
+ */
+export class PolicyVersion {
+  /** The first twelve digits of the program's hash. */
+  readonly id: string;
+  readonly generation: number;
+  readonly program: PolicyProgram;
+  readonly policy: BoundPolicy;
+  readonly limitsByName: ReadonlyMap<string, BoundLimit>;
+  readonly models: ReadonlySet<string>;
+  readonly #anyModel: boolean;
+  readonly #fleet: Fleet;
+  readonly #idle: Frame[] = [];
+  readonly #onRetired: (version: PolicyVersion) => void;
+  #requests = 0;
+  #superseded = false;
+  #retired = false;
+
+  constructor(
+    program: PolicyProgram,
+    policy: BoundPolicy,
+    generation: number,
+    fleet: Fleet,
+    onRetired: (version: PolicyVersion) => void,
+  ) {
+    this.id = program.hash.slice(0, 12);
+    this.generation = generation;
+    this.program = program;
+    this.policy = policy;
+    this.limitsByName = new Map(policy.limits.map((limit) => [limit.definition.name, limit]));
+    const known = knownModels(program);
+    this.models = known.names;
+    this.#anyModel = known.any;
+    this.#fleet = fleet;
+    this.#onRetired = onRetired;
+  }
+
+  /** Requests that entered with this version and have not ended. */
+  get requests(): number {
+    return this.#requests;
+  }
+
+  get retired(): boolean {
+    return this.#retired;
+  }
+
+  /** A frame for a request that enters. */
+  enter(): Frame {
+    this.#requests++;
+    return this.#idle.pop() ?? new Frame(this.policy.shape);
+  }
+
+  /** Takes a frame back; the last request of a superseded version retires it. */
+  leave(frame: Frame): void {
+    frame.forget();
+    if (this.#idle.length < MOST_IDLE_FRAMES) this.#idle.push(frame);
+    this.#requests--;
+    this.#retireIfDone();
+  }
+
+  /** Another version is in force, or this one never will be. */
+  supersede(): void {
+    this.#superseded = true;
+    this.#retireIfDone();
+  }
+
+  isKnownModel(model: string): boolean {
+    return this.#anyModel || model === '' || this.models.has(model) || this.#fleet.adapters().has(model);
+  }
+
+  sessionOf(frame: Frame): Value | undefined {
+    return sessionOf(frame);
+  }
+
+  /** Seconds after which a request over this limit may succeed. */
+  limitRetryAfter(name: string, frame: Frame, ledger: LimitLedger): number {
+    const limit = this.limitsByName.get(name);
+    const key = limit === undefined ? undefined : limitKey(limit, frame);
+    if (limit === undefined || key === undefined) return 1;
+    return ledger.retryAfterSeconds(
+      limit.definition,
+      key,
+      { inputTokens: frame.promptTokens, outputTokens: frame.outputTokens, cost: 0 },
+      frame.nowMs,
+    );
+  }
+
+  #retireIfDone(): void {
+    if (!this.#superseded || this.#retired || this.#requests > 0) return;
+    this.#retired = true;
+    this.#onRetired(this);
+  }
+}
+
+/** Points a frame at a request: who, when, and the estimates that every lease needs. */
+export function openFrame(
+  frame: Frame,
+  request: RouteRequest,
+  version: PolicyVersion,
+  at: { readonly nowMs: number; readonly epochMs: number; readonly seed: number },
+): void {
+  frame.request = request;
+  frame.parsed = request.parsed;
+  frame.tenant = request.tenant === undefined ? undefined : version.policy.tenants.get(request.tenant);
+  frame.nowMs = at.nowMs;
+  frame.epochMs = at.epochMs;
+  frame.seed = at.seed;
+}

@@ -1,0 +1,251 @@
+// perf: runs over all candidates of every decision; scratch memory is made once, nothing is allocated per call.
+import { firstInOrder } from '@signalbox/chwbl';
+import type { Hash64 } from '@signalbox/chwbl';
+import { clampScores, normaliseCosts, normaliseGains } from '@signalbox/plugin-api';
+import type { RandomSource } from '@signalbox/plugin-api';
+import type { CandidateValue } from '@signalbox/policy';
+import type { Fleet } from './fleet/fleet.ts';
+import type { Frame } from './frame.ts';
+import { candidateColumns } from './property-columns.ts';
+import { spread } from './seeded-random.ts';
+
+/** What a scorer's values mean. */
+export type Direction = 'lowest' | 'highest' | 'score';
+
+/** One scorer of a sum. `evaluate` writes raw values by position; NaN is unknown. */
+export interface RankTerm {
+  readonly name: string;
+  readonly weight: number;
+  readonly direction: Direction;
+  readonly evaluate: CandidateValue;
+  /** Told how many values were not finite, where that is a plugin's fault. */
+  readonly onInvalid?: (count: number) => void;
+}
+
+/** One tier of an order: `by` first, then each `then`. Weights sum to 1. */
+export type RankTier = readonly RankTerm[];
+
+/** Chooses among scored candidates in place of the host's order. Positions and meaning as in PickerInstance. */
+export interface RankPicker {
+  readonly sample: ((frame: Frame, slots: Int32Array, length: number, random: RandomSource, out: Int32Array) => number) | undefined;
+  readonly pick:
+    | ((frame: Frame, scores: Float64Array, slots: Int32Array, length: number, random: RandomSource, k: number, out: Int32Array) => number)
+    | undefined;
+}
+
+/** Sums that differ by no more than this are equal. */
+const SUM_TIE = 1e-9;
+
+/**
+ * Orders candidates: best by the first tier, ties by the next ones, last ties by the rendezvous order of (request seed, endpoint). A tier
+ * of one scorer compares raw values, equal ones tie, unknown ones come last; a sum compares the weighted mean of clamped or min–max
+ * normalised scores, and within 1e-9 they tie. Later tiers are worked out only where there is a tie.
+ */
+export interface Ranking {
+  /**
+   * Writes the best `k` candidates to the frame's shortlist, with score and parts, and returns how many there are.
+   * `keepPosition` receives the position of each.
+   */
+  rank(
+    tiers: readonly RankTier[],
+    picker: RankPicker | undefined,
+    random: RandomSource,
+    frame: Frame,
+    slots: Int32Array,
+    length: number,
+    k: number,
+  ): number;
+}
+
+/** A ranking with scratch memory for a fleet's capacity. */
+export function createRanking(fleet: Fleet): Ranking {
+  const { capacity } = fleet.table;
+  const tierValues: Float64Array[] = [];
+  const termValues: Float64Array[] = [];
+  const normalised = new Float64Array(capacity);
+  const taken = new Uint8Array(capacity);
+  const ties = new Int32Array(capacity);
+  const chosen = new Int32Array(capacity);
+  const sampled = new Int32Array(capacity);
+  const tied = candidateColumns(fleet);
+  const evenWeights = new Float64Array(capacity).fill(1);
+  const tiedSlots = new Int32Array(capacity);
+  tied.weights = evenWeights;
+  tied.slots = tiedSlots;
+  const seedKey: { hi: number; lo: number } = { hi: 0, lo: 0 };
+  let computedTiers = 0;
+
+  const scratch = (list: Float64Array[], index: number): Float64Array => (list[index] ??= new Float64Array(capacity));
+
+  /** The values of a tier for all candidates, by position. */
+  const compute = (tiers: readonly RankTier[], index: number, frame: Frame, slots: Int32Array, length: number): Float64Array => {
+    const values = scratch(tierValues, index);
+    if (index < computedTiers) return values;
+    computedTiers = index + 1;
+    const tier = tiers[index]!;
+    if (tier.length === 1) {
+      const term = tier[0]!;
+      term.evaluate(frame, slots, length, values);
+      if (term.direction === 'score') {
+        const invalid = clampScores(values, length);
+        if (invalid > 0) term.onInvalid?.(invalid);
+      }
+      return values;
+    }
+    values.fill(0, 0, length);
+    for (let t = 0; t < tier.length; t++) {
+      const term = tier[t]!;
+      // The parts of the first tier are kept for the shortlist; later tiers need none.
+      const part = index === 0 ? scratch(termValues, t) : normalised;
+      term.evaluate(frame, slots, length, part);
+      const invalid =
+        term.direction === 'lowest'
+          ? normaliseCosts(part, length)
+          : term.direction === 'highest'
+            ? normaliseGains(part, length)
+            : clampScores(part, length);
+      if (invalid > 0) term.onInvalid?.(invalid);
+      const { weight } = term;
+      for (let i = 0; i < length; i++) values[i] = values[i]! + weight * part[i]!;
+    }
+    return values;
+  };
+
+  /** Narrows `ties[0..count)` to its best by one tier; returns how many remain. */
+  const narrow = (values: Float64Array, tier: RankTier, count: number): number => {
+    const sign = signOf(tier);
+    const slack = tier.length === 1 ? 0 : SUM_TIE;
+    let best = -Infinity;
+    for (let j = 0; j < count; j++) {
+      const value = sign * values[ties[j]!]!;
+      if (value > best) best = value;
+    }
+    if (best === -Infinity) return count;
+    let kept = 0;
+    for (let j = 0; j < count; j++) {
+      const position = ties[j]!;
+      if (sign * values[position]! >= best - slack) ties[kept++] = position;
+    }
+    return kept;
+  };
+
+  const breakByHash = (frame: Frame, slots: Int32Array, count: number): number => {
+    for (let j = 0; j < count; j++) tiedSlots[j] = slots[ties[j]!]!;
+    tied.length = count;
+    seedKey.hi = spread(frame.seed ^ 0x5bd1e995);
+    seedKey.lo = spread(frame.seed);
+    const slot = firstInOrder(tied, seedKey as Hash64);
+    for (let j = 0; j < count; j++) if (tiedSlots[j] === slot) return ties[j]!;
+    return ties[0]!;
+  };
+
+  /** The position of the best candidate that is not taken. */
+  const best = (tiers: readonly RankTier[], frame: Frame, slots: Int32Array, length: number, first: boolean): number => {
+    const tier = tiers[0]!;
+    const values = compute(tiers, 0, frame, slots, length);
+    const sign = signOf(tier);
+    let top = -Infinity;
+    let count = 0;
+    if (first) {
+      for (let i = 0; i < length; i++) {
+        const value = sign * values[i]!;
+        if (value > top) {
+          top = value;
+          ties[0] = i;
+          count = 1;
+        } else if (value === top && value !== -Infinity) ties[count++] = i;
+      }
+    } else {
+      for (let i = 0; i < length; i++) {
+        if (taken[i] !== 0) continue;
+        const value = sign * values[i]!;
+        if (value > top) {
+          top = value;
+          ties[0] = i;
+          count = 1;
+        } else if (value === top && value !== -Infinity) ties[count++] = i;
+      }
+    }
+    if (count === 0) {
+      for (let i = 0; i < length; i++) if (taken[i] === 0) ties[count++] = i;
+      if (count === 0) return -1;
+    } else if (tier.length > 1) {
+      count = 0;
+      for (let i = 0; i < length; i++) if (taken[i] === 0 && sign * values[i]! >= top - SUM_TIE) ties[count++] = i;
+    }
+    for (let t = 1; count > 1 && t < tiers.length; t++) {
+      // `compute` uses no tie memory, so the list survives it.
+      count = narrow(compute(tiers, t, frame, slots, length), tiers[t]!, count);
+    }
+    return count === 1 ? ties[0]! : breakByHash(frame, slots, count);
+  };
+
+  const list = (frame: Frame, tier: RankTier, slots: Int32Array, position: number, place: number): void => {
+    const { parts } = frame.shape;
+    frame.slots[place] = slots[position]!;
+    frame.scores[place] = tierValues[0]![position]!;
+    const lone = tier.length === 1;
+    for (let t = 0; t < tier.length; t++) {
+      frame.parts[place * parts + t] = lone ? tierValues[0]![position]! : termValues[t]![position]!;
+    }
+  };
+
+  const orderByHost = (tiers: readonly RankTier[], frame: Frame, slots: Int32Array, length: number, k: number): number => {
+    const wanted = k < length ? k : length;
+    let count = 0;
+    for (; count < wanted; count++) {
+      const position = best(tiers, frame, slots, length, count === 0);
+      if (position < 0) break;
+      taken[position] = 1;
+      chosen[count] = position;
+      list(frame, tiers[0]!, slots, position, count);
+    }
+    for (let j = 0; j < count; j++) taken[chosen[j]!] = 0;
+    return count;
+  };
+
+  return {
+    rank(tiers, picker, random, frame, slots, length, k) {
+      computedTiers = 0;
+      let pool = slots;
+      let size = length;
+      if (picker?.sample !== undefined) {
+        const drawn = picker.sample(frame, slots, length, random, chosen);
+        if (drawn > 0 && drawn < length) {
+          size = distinct(chosen, drawn, length, taken);
+          // In declared order, so that scorers which go by position see what they would without sampling.
+          chosen.subarray(0, size).sort();
+          for (let j = 0; j < size; j++) sampled[j] = slots[chosen[j]!]!;
+          pool = sampled;
+          frame.stamp++;
+        }
+      }
+      if (picker?.pick === undefined) return orderByHost(tiers, frame, pool, size, k);
+      const values = compute(tiers, 0, frame, pool, size);
+      normalised.set(values.subarray(0, size));
+      const tier = tiers[0]!;
+      if (tier.length === 1 && tier[0]!.direction === 'lowest') normaliseCosts(normalised, size);
+      else if (tier.length === 1 && tier[0]!.direction === 'highest') normaliseGains(normalised, size);
+      const given = picker.pick(frame, normalised, pool, size, random, k, chosen);
+      const count = distinct(chosen, Math.min(given, k), size, taken);
+      if (count === 0) return orderByHost(tiers, frame, pool, size, k);
+      for (let j = 0; j < count; j++) list(frame, tier, pool, chosen[j]!, j);
+      return count;
+    },
+  };
+}
+
+const signOf = (tier: RankTier): 1 | -1 => (tier.length === 1 && tier[0]!.direction === 'lowest' ? -1 : 1);
+
+/** Keeps the first of each valid position in `list[0..count)`; `marks` is zero before and after. */
+function distinct(list: Int32Array, count: number, length: number, marks: Uint8Array): number {
+  let kept = 0;
+  for (let j = 0; j < count; j++) {
+    const position = list[j]!;
+    if (position < 0 || position >= length || marks[position] !== 0) continue;
+    marks[position] = 1;
+    list[kept++] = position;
+  }
+  for (let j = 0; j < kept; j++) marks[list[j]!] = 0;
+  return kept;
+}

@@ -1,0 +1,44 @@
+// perf: one array write per request.
+
+/** Counts arrivals. */
+export interface RateMeter {
+  count(nowMs: number): void;
+  /** Arrivals per second over the last ten whole seconds; NaN in the first second. */
+  perSecond(nowMs: number): number;
+}
+
+const SECONDS = 10;
+
+export function createRateMeter(): RateMeter {
+  const counts = new Int32Array(SECONDS + 1);
+  let current = Number.NaN;
+  let first = Number.NaN;
+
+  const advance = (nowMs: number): void => {
+    const second = Math.floor(nowMs / 1000);
+    if (second === current) return;
+    if (current !== current) {
+      current = second;
+      first = second;
+      return;
+    }
+    const gone = Math.min(counts.length, second - current);
+    for (let i = 1; i <= gone; i++) counts[(current + i) % counts.length] = 0;
+    current = second;
+  };
+
+  return {
+    count(nowMs) {
+      advance(nowMs);
+      counts[current % counts.length]!++;
+    },
+    perSecond(nowMs) {
+      advance(nowMs);
+      const whole = Math.min(SECONDS, current - first);
+      if (whole <= 0) return Number.NaN;
+      let sum = 0;
+      for (let i = 1; i <= whole; i++) sum += counts[(current - i + counts.length * 2) % counts.length]!;
+      return sum / whole;
+    },
+  };
+}

@@ -1,0 +1,95 @@
+import type { DecisionRecord } from '@signalbox/telemetry';
+import type { AttemptRecord } from '@signalbox/telemetry';
+import type { BoundDestination, BoundQueue } from './bound-policy.ts';
+import type { Frame } from './frame.ts';
+import type { Lease } from './lease.ts';
+import type { PolicyVersion } from './policy-version.ts';
+import type { RouteRequest } from './router.ts';
+
+/** Why no endpoint took the request. */
+export interface RefusalCause {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  /** Whole seconds ≥ 1; undefined for statuses that carry none. */
+  readonly retryAfterSeconds: number | undefined;
+}
+
+/** All that core holds of one request from arrival to end. One object per request; the pipeline moves it along. */
+export class RequestState {
+  readonly version: PolicyVersion;
+  readonly frame: Frame;
+  /** Let go at the commit point, with the body. */
+  request: RouteRequest | undefined;
+  readonly requestId: string;
+  readonly receivedAtMs: number;
+  readonly tenant: string | undefined;
+  readonly model: string;
+  readonly path: string;
+  readonly stream: boolean;
+  readonly promptChars: number;
+  deadlineMs: number;
+
+  /** Where in the policy the request stands. */
+  routeIndex = -1;
+  stepIndex = -1;
+  destination: BoundDestination | undefined = undefined;
+  /** Index into the destination's fallbacks, or -1; `active` is the destination in use, the fallback's or the step's own. */
+  fallbackIndex = -1;
+  active: BoundDestination | undefined = undefined;
+  armIndex = 0;
+  /** Index of an admission rule that this request has waited at and need not match again; -1 for none. */
+  passedAdmission = -1;
+
+  lease: Lease | undefined = undefined;
+  /** Set for explain: the pipeline takes no lease and tells no plugin, and leaves the slot it would have taken here. */
+  dry = false;
+  drySlot = -1;
+  /** Places to fill on the shortlist; 0 for one more than the retries. */
+  shortlistSize = 0;
+  ignoresBusy = false;
+  /** Place of the current attempt on the shortlist. */
+  cursor = 0;
+  readonly tried: number[] = [];
+  readonly attempts: AttemptRecord[] = [];
+  attemptStartMs = 0;
+  attemptNumber = 0;
+  retriesLeft = 0;
+  /** Every failed attempt so far was answered 429. */
+  onlyRateLimited = true;
+  smallestRetryAfter: number = Number.NaN;
+  raceRepeated = false;
+
+  /** Some target had an endpoint that is up: the fleet is full rather than gone. */
+  sawAvailable = false;
+  refusal: RefusalCause | undefined = undefined;
+  place: BoundQueue | undefined = undefined;
+
+  /** The session, where the policy reads what its last turn took. */
+  session: string | undefined = undefined;
+  queued = false;
+  queuedMs = 0;
+  decideMs = 0;
+  retried = false;
+  fellBack = false;
+  charged: { readonly limit: number; readonly key: string }[] | undefined = undefined;
+  committed = false;
+  finished = false;
+  ttftMs: number = Number.NaN;
+  record: DecisionRecord | undefined = undefined;
+
+  constructor(version: PolicyVersion, frame: Frame, request: RouteRequest) {
+    const { parsed } = request;
+    this.version = version;
+    this.frame = frame;
+    this.request = request;
+    this.requestId = request.id;
+    this.receivedAtMs = request.receivedAtMs;
+    this.tenant = request.tenant;
+    this.model = parsed.model ?? '';
+    this.path = parsed.path;
+    this.stream = parsed.stream;
+    this.promptChars = parsed.images > 0 || parsed.promptTokensExact === parsed.promptTokensExact ? Number.NaN : parsed.promptChars;
+    this.deadlineMs = request.deadlineMs;
+  }
+}
