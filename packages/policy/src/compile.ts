@@ -11,6 +11,7 @@ import { loadFiles } from './check/load-files.ts';
 import { createSession } from './check/session.ts';
 import { hasErrors, sortDiagnostics } from './diagnostics/diagnostic.ts';
 import type { Diagnostic } from './diagnostics/diagnostic.ts';
+import type { Sources } from './diagnostics/sources.ts';
 import type { PolicyProgram } from './ir.ts';
 
 /** Names that are known from outside the policy, as from a `--catalogue` file or a running fleet. */
@@ -34,7 +35,7 @@ export interface CompileInput {
   /** Checks options against their schema; absent: the plain checker of this package. */
   readonly checkOptions?: CheckOptions;
   /** Wall clock in milliseconds since 1970, for `@expires`. Absent: nothing expires. */
-  readonly now?: number;
+  readonly nowEpochMs?: number;
   /** A missing default is an error. */
   readonly strict?: boolean;
   readonly catalogue?: ExternalNames;
@@ -48,6 +49,8 @@ export interface CompileResult {
   /** All findings of all files, in the order of the text. */
   readonly diagnostics: readonly Diagnostic[];
   readonly files: readonly { readonly path: string; readonly text: string }[];
+  /** The same texts by path, as renderers take them. */
+  readonly sources: Sources;
 }
 
 const noPlugin = (name: string): ResolvedPlugin => ({ error: { reason: 'not_found', message: `the package ${JSON.stringify(name)} was not found` } });
@@ -59,11 +62,13 @@ const noPlugin = (name: string): ResolvedPlugin => ({ error: { reason: 'not_foun
 export const compilePolicy = (input: CompileInput): CompileResult => {
   const { manifests = [] } = input;
   const loaded = loadFiles(input.path, input.text, input.readFile ?? (() => undefined), input.root);
+  const sources: Sources = new Map(loaded.files.map(({ path, text }) => [path, text]));
   const diagnostics: Diagnostic[] = [...loaded.diagnostics];
   const result = (program?: PolicyProgram): CompileResult => ({
     ...(program === undefined ? {} : { program }),
     diagnostics: sortFrom(input.path, diagnostics),
     files: loaded.files,
+    sources,
   });
   // What a file means in a language that this compiler does not know cannot be checked.
   if (diagnostics.some((diagnostic) => diagnostic.code === 'E0133')) return result();
@@ -78,11 +83,11 @@ export const compilePolicy = (input: CompileInput): CompileResult => {
     catalogue: table,
     defined,
     checkOptions: input.checkOptions ?? checkOptionsPlainly,
-    nowEpochMs: input.now ?? Number.NEGATIVE_INFINITY,
+    nowEpochMs: input.nowEpochMs ?? Number.NEGATIVE_INFINITY,
     strict: input.strict ?? false,
     unprovided: new Set(input.unprovided),
     diagnostics,
-    texts: new Map(loaded.files.map(({ path, text }) => [path, text])),
+    texts: new Map(sources),
   });
   for (const { name, first, second } of clashes) {
     session.report('E0509', { file: input.path, start: 0, end: 0 }, `the first-party plugins \`${first}\` and \`${second}\` both provide \`${name}\``);

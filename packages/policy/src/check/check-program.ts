@@ -24,8 +24,10 @@ import { createBlock } from './session.ts';
 import type { Binding, Block, Session } from './session.ts';
 import { findOpenUnknown } from './unknown.ts';
 
-/** How the host answers a `use`: the manifest of the package, or why there is none. */
-export type ResolvedPlugin = { readonly manifest: PluginManifest } | { readonly error: PluginProblem };
+/** How the host answers a `use`: the manifest of the package, or why there is none. A bare text counts as `not_found`. */
+export type ResolvedPlugin =
+  | { readonly manifest: PluginManifest; readonly error?: never }
+  | { readonly error: PluginProblem | string; readonly manifest?: never };
 
 export interface PluginProblem {
   readonly reason: 'not_found' | 'not_allowed' | 'invalid' | 'api_version';
@@ -222,8 +224,13 @@ const checkUse = (work: Work, block: Block, node: UseNode): void => {
     else bindAlias(work, block, node.alias.text, node.alias.span, { kind: 'poison', name: node.alias.text, span: node.alias.span, used: true });
   };
   const resolved = work.input.resolvePlugin(name);
-  if ('error' in resolved) {
-    session.report(PLUGIN_CODES[resolved.error.reason], node.package.span, resolved.error.message, resolved.error.reason === 'not_found' ? { help: `install it: \`npm install ${name}\`` } : resolved.error.reason === 'not_allowed' ? { help: `allow it by \`--allow-plugin ${name}\`, or make it a dependency` } : {});
+  if (resolved.error !== undefined) {
+    const { error } = resolved;
+    if (typeof error === 'string') session.report('E0501', node.package.span, error);
+    else {
+      const help = { not_found: `install it: \`npm install ${name}\``, not_allowed: `allow it by \`--allow-plugin ${name}\`, or make it a dependency`, invalid: undefined, api_version: undefined }[error.reason];
+      session.report(PLUGIN_CODES[error.reason], node.package.span, error.message, help === undefined ? {} : { help });
+    }
     return poison();
   }
   const { manifest } = resolved;

@@ -3,6 +3,7 @@ import { suggest } from '../diagnostics/suggest.ts';
 import { withoutParens } from '../syntax/ast.ts';
 import type { LetNode, TypeNode } from '../syntax/ast.ts';
 import { functionNames } from './calls.ts';
+import { builtInNames } from './catalogue/catalogue.ts';
 import { checkEnumMember, checkExpression } from './expression.ts';
 import { checkPick, checkTerms, looksLikePicker, looksLikeScorer } from './scorers.ts';
 import { findBinding } from './session.ts';
@@ -38,16 +39,18 @@ const typeOf = (session: Session, node: TypeNode): ValueType | undefined => {
   return undefined;
 };
 
-/** What already has the name, as messages call it; undefined where it is free. */
+/**
+ * What already has the name, as messages call it; undefined where it is free. Names that only a plugin provides are free: a policy keeps
+ * its meaning when a later build brings a plugin with such a name.
+ */
 export const takenBy = (session: Session, block: Block, name: string): { readonly what: string; readonly binding?: Binding } | undefined => {
   const binding = findBinding(block, name);
   if (binding !== undefined) return { what: binding.kind === 'import' ? 'an import' : binding.kind === 'plugin' ? 'a plugin' : 'a `let`', binding };
   const { catalogue } = session;
   const entry = catalogue.values.get(name);
-  if (entry !== undefined) return { what: entry.kind === 'signal' ? 'a signal' : 'a property' };
-  if (catalogue.scorers.has(name)) return { what: 'a scorer' };
-  if (catalogue.pickers.has(name)) return { what: 'a picker' };
-  if (catalogue.admissions.has(name)) return { what: 'an admission rule' };
+  if (entry !== undefined && builtInNames.has(name)) return { what: entry.kind === 'signal' ? 'a signal' : 'a property' };
+  if (catalogue.scorers.has(name) && builtInNames.has(name)) return { what: 'a scorer' };
+  if (catalogue.pickers.has(name) && builtInNames.has(name)) return { what: 'a picker' };
   if (functionNames.has(name)) return { what: 'a function' };
   return WORDS_OF_THE_LANGUAGE.has(name) ? { what: 'a word of the catalogue' } : undefined;
 };

@@ -58,6 +58,7 @@ export const builtInProperties: readonly PropertyEntry[] = [
   property('context_window', 'count', 'Tokens that prompt and output may take together.', high),
   property('supports', strings, 'Features of the model: tools, vision, json_schema, embeddings …', high),
   property('tier', 'string', 'Tier of the endpoint.'),
+  property('weight', 'number', 'Share of the load that the endpoint is meant to take, relative to the others; 1 unless written.', high),
   property('zone', 'string', 'Zone of the endpoint.'),
   property('region', 'string', 'Region of the endpoint.'),
   property('price', 'money', 'Price of the endpoint per hour.'),

@@ -47,8 +47,6 @@ export const builtInSignals: readonly SignalEntry[] = [
   signal('tool_names', strings, 'maybe', 'Names of the tools that the request offers.'),
   signal('images', 'number', 'always', 'How many images the request holds.'),
   signal('json_schema', 'bool', 'maybe', 'Whether the answer must follow a JSON Schema.'),
-  signal('text_language', 'string', 'maybe', 'Language of the prompt text as a two-letter code.'),
-  signal('code', 'bool', 'maybe', 'Whether the prompt holds source code.'),
   signal('user', 'string', 'maybe', 'The `user` field of the request.'),
   signal('session', 'string', 'maybe', 'Header `x-session-id`, else `metadata.session_id`, else `prompt_cache_key`.'),
   signal('conversation', 'string', 'maybe', 'Fingerprint of the opening messages.'),

@@ -144,6 +144,9 @@ export const createCatalogue = (
   return { table, clashes };
 };
 
+/** Names that every build knows, whichever plugins it has. */
+export const builtInNames: ReadonlySet<string> = new Set([...builtInSignals, ...builtInProperties, ...builtInScorers, ...builtInPickers].map((entry) => entry.name));
+
 /** Every name of a table with what it is, for suggestions and completion. */
 export const entriesOf = (table: NameTable): readonly CatalogueEntry[] => [
   ...table.values.values(),

@@ -33,6 +33,8 @@ export const firstPartyNames: { readonly [name: string]: PluginKind } = Object.f
   power_of_two: 'picker',
   weighted: 'picker',
   softmax: 'picker',
+  text_language: 'signal',
+  code: 'signal',
   weighted_fair: 'admission',
   deadline: 'admission',
   adaptive_limit: 'admission',
