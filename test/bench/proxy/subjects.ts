@@ -104,20 +104,28 @@ const haproxy: Subject = {
   },
 };
 
-const bareRelay: Subject = {
-  name: 'bare relay',
-  takesPart: 'always',
-  missing: () => undefined,
-  prepare: (place) => ({
-    file: process.execPath,
-    args: [
-      fileURLToPath(new URL('bare-relay.ts', import.meta.url)),
-      String(place.port),
-      ...place.endpointPorts.map(String),
-    ],
-    env: PRODUCTION,
-  }),
-};
+function ownScript(
+  name: string,
+  takesPart: Subject['takesPart'],
+  file: string,
+  nodeOptions: readonly string[],
+): Subject {
+  const script = fileURLToPath(new URL(file, import.meta.url));
+  return {
+    name,
+    takesPart,
+    missing: () => undefined,
+    prepare: (place) => ({
+      file: process.execPath,
+      args: [...nodeOptions, script, String(place.port), ...place.endpointPorts.map(String)],
+      env: PRODUCTION,
+    }),
+  };
+}
+
+const SOURCE_OPTIONS = ['--conditions=@signalbox/source'];
+const bareRelay = ownScript('bare relay', 'always', 'bare-relay.ts', []);
+const dataPlane = ownScript('data plane', 'asked', 'data-plane.ts', SOURCE_OPTIONS);
 
 const portkeyMain = fileURLToPath(
   new URL('portkey/node_modules/@portkey-ai/gateway/build/start-server.js', import.meta.url),
@@ -148,7 +156,7 @@ const source = join(repository, 'packages/gateway/src/main.ts');
 /** From `dist`, as users run it; or from its TypeScript sources. */
 function signalbox(from: 'built' | 'source'): Subject {
   const main = from === 'built' ? built : source;
-  const nodeOptions = from === 'built' ? [] : ['--conditions=@signalbox/source'];
+  const nodeOptions = from === 'built' ? [] : SOURCE_OPTIONS;
   return {
     name: from === 'built' ? 'signalbox' : 'signalbox (source)',
     takesPart: from === 'built' ? 'always' : 'asked',
@@ -170,6 +178,7 @@ export const SUBJECTS: readonly Subject[] = [
   haproxy,
   bareRelay,
   portkey,
+  dataPlane,
   signalbox('built'),
   signalbox('source'),
 ];
