@@ -26,8 +26,8 @@ export interface MetricsSource {
   queues(): Iterable<QueueGauges>;
   /** Tiers in panic. */
   panicking(): Iterable<string>;
-  /** Errors and nanoseconds spent, by plugin name. */
-  plugins(): Iterable<{ readonly plugin: string; readonly errors: number; readonly seconds: number; readonly calls: number }>;
+  /** Calls that threw, and values that were no numbers, by plugin name. */
+  plugins(): Iterable<{ readonly plugin: string; readonly errors: number; readonly invalidValues: number }>;
   /** Leases found unreleased; 0 unless there is a bug. */
   leaseLeaks(): number;
 }
@@ -44,6 +44,8 @@ export interface ConfigState {
 export interface Metrics {
   /** Counts a finished request. */
   record(decision: DecisionRecord): void;
+  /** Counts a request that ended before a policy saw it: malformed, too large, of an unknown path, or left by its client. */
+  recordUnrouted(status: number, code: string, durationMs: number): void;
   /** The names that the `model` label may have; every other model is counted as `other`. */
   setModels(models: Iterable<string>): void;
   readonly config: ConfigState;
@@ -129,6 +131,11 @@ export function createMetrics(source: MetricsSource): Metrics {
     counted.output += decision.outputTokens || 0;
   }
 
+  function recordUnrouted(status: number, code: string, durationMs: number): void {
+    const labels = ['', '', 'other', String(status), code];
+    observe(upsert(requests, labels, () => ({ labels, duration: createHistogram(DURATION_BOUNDS) })).duration, durationMs / 1000);
+  }
+
   function define(name: string, help: string, type: 'counter' | 'gauge' | 'histogram', values: () => MetricValue[]): void {
     const metric = {
       name: PREFIX + name,
@@ -186,11 +193,8 @@ export function createMetrics(source: MetricsSource): Metrics {
   define('panic_active', '1 while health is ignored because too few endpoints of the tier are healthy', 'gauge', () =>
     [...source.panicking()].map((tier) => ({ labels: { tier }, value: 1 })),
   );
-  define('plugin_errors_total', 'Calls into a plugin that threw or gave no usable value', 'counter', () =>
-    [...source.plugins()].map(({ plugin, errors }) => ({ labels: { plugin }, value: errors })),
-  );
-  define('plugin_duration_seconds', 'Time spent in a plugin', 'counter', () =>
-    [...source.plugins()].map(({ plugin, seconds }) => ({ labels: { plugin }, value: seconds })),
+  define('plugin_errors_total', 'Calls into a plugin that threw, and values it gave that are no numbers', 'counter', () =>
+    [...source.plugins()].map(({ plugin, errors, invalidValues }) => ({ labels: { plugin }, value: errors + invalidValues })),
   );
   define('decision_seconds', 'Time to decide: admit, route, filter, score, pick', 'histogram', () =>
     buckets('decision_seconds', {}, decisions),
@@ -210,6 +214,7 @@ export function createMetrics(source: MetricsSource): Metrics {
 
   return {
     record,
+    recordUnrouted,
     setModels(names) {
       models = new Set(names);
     },

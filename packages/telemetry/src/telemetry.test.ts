@@ -48,7 +48,7 @@ const idle: MetricsSource = {
   endpoints: () => [{ tier: '70B', endpoint: '70B/1', inflightRequests: 2, inflightTokens: 99, healthy: true, ejections: 0 }],
   queues: () => [{ tier: '70B', class: 'normal', size: 3 }],
   panicking: () => [],
-  plugins: () => [{ plugin: 'strategies', errors: 1, seconds: 0.5, calls: 10 }],
+  plugins: () => [{ plugin: 'strategies', errors: 1, invalidValues: 2 }],
   leaseLeaks: () => 0,
 };
 
@@ -74,7 +74,14 @@ test('requests are counted by route, tier, model, code and reason, and a model t
   expect(text).toContain('signalbox_tokens_total{tier="70B",model="auto",type="output"} 122');
   expect(text).toContain('signalbox_inflight_requests{tier="70B",endpoint="70B/1"} 2');
   expect(text).toContain('signalbox_queue_size{tier="70B",class="normal"} 3');
+  expect(text).toContain('signalbox_plugin_errors_total{plugin="strategies"} 3');
   expect(text).toMatch(/^# HELP signalbox_requests_total /m);
+});
+
+test('a request that no policy saw is counted by its code', async () => {
+  const metrics = createMetrics(idle);
+  metrics.recordUnrouted(413, 'request_too_large', 3);
+  expect(await metrics.expose()).toContain('signalbox_requests_total{route="",tier="",model="other",code="413",reason="request_too_large"} 1');
 });
 
 test('the history keeps the newest records and finds one by request id', () => {

@@ -45,6 +45,8 @@ export interface AdminServerOptions {
   readonly listen: string;
   /** Bearer token that every request but `/livez` and `/readyz` must bring; without one only loopback may be listened on. */
   readonly token: string | undefined;
+  /** Takes the next free port if the one named is taken. */
+  readonly nextFreePort?: boolean;
   readonly source: AdminSource;
 }
 
@@ -53,6 +55,7 @@ export interface AdminServer {
   close(): Promise<void>;
 }
 
+const PORTS_TRIED = 20;
 const LOOPBACK = new Set(['127.0.0.1', 'localhost', '::1', '[::1]']);
 
 /** Splits `host:port`, with IPv6 in brackets. Throws a SignalboxError for anything else. */
@@ -72,7 +75,7 @@ export function splitListen(listen: string): { readonly host: string; readonly p
  * Starts the admin listener, apart from the data plane. It answers only requests whose Host is its own address or loopback, and no
  * request that a browser page of another origin sent. Nothing that changes state is reached by GET.
  */
-export async function startAdminServer({ listen, token, source }: AdminServerOptions): Promise<AdminServer> {
+export async function startAdminServer({ listen, token, nextFreePort = false, source }: AdminServerOptions): Promise<AdminServer> {
   const { host, port } = splitListen(listen);
   if (token === undefined && !LOOPBACK.has(host)) {
     throw new SignalboxError(
@@ -109,15 +112,19 @@ export async function startAdminServer({ listen, token, source }: AdminServerOpt
     const status = error.statusCode ?? error.status ?? 500;
     return sendError(reply, status, status < 500 ? 'invalid_request' : 'internal', status < 500 ? error.message : 'the request failed; see the log');
   });
-  try {
-    await app.listen({ host, port });
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw cause;
-    throw new SignalboxError(`the admin address ${listen} is in use; stop what listens there, or write another \`admin\` in define gateway`, {
-      code: 'address_in_use',
-      source: 'gateway',
-      cause,
-    });
+  for (let tried = 0; ; tried++) {
+    try {
+      await app.listen({ host, port: port === 0 ? 0 : port + tried });
+      break;
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw cause;
+      if (nextFreePort && port !== 0 && tried + 1 < PORTS_TRIED) continue;
+      throw new SignalboxError(`the admin address ${listen} is in use; stop what listens there, or write another \`admin\` in define gateway`, {
+        code: 'address_in_use',
+        source: 'gateway',
+        cause,
+      });
+    }
   }
   const bound = app.server.address();
   const shownHost = host.includes(':') ? `[${host}]` : host;

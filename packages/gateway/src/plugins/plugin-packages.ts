@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Plugin, PluginManifest } from '@signalbox/plugin-api';
+import type { PluginProblem } from '@signalbox/policy';
 import { API_VERSION, SignalboxError } from '@signalbox/plugin-api';
 
 /** A plugin package found on disk: its manifest as data, and the module to import when it is bound. */
@@ -28,8 +29,8 @@ interface PackageJson {
 
 /** Finds plugin packages for the policies of one directory. What may be loaded is settled when it is made and never widened. */
 export interface PluginFinder {
-  /** The package, or a sentence that says why it cannot be used and what to do. */
-  find(name: string): PluginPackage | string;
+  /** The package, or why it cannot be used and what to do. */
+  find(name: string): PluginPackage | PluginProblem;
   /** Names that `use` may name. */
   readonly allowed: ReadonlySet<string>;
 }
@@ -50,10 +51,15 @@ export function createPluginFinder(directory: string, allow: readonly string[]):
     find(name) {
       if (!allowed.has(name)) {
         const where = project === undefined ? 'no package.json was found above the policy' : `${project} does not list it`;
-        return `the package is not allowed to load: ${where}; add it to that file's dependencies, or start with --allow-plugin ${name}`;
+        return {
+          reason: 'not_allowed',
+          message: `the package is not allowed to load: ${where}; add it to that file's dependencies, or start with --allow-plugin ${name}`,
+        };
       }
       const found = isPath(name) ? resolve(directory, name) : findInNodeModules(directory, name);
-      if (found === undefined || !existsSync(join(found, 'package.json'))) return `the package is not installed; run: npm install ${name}`;
+      if (found === undefined || !existsSync(join(found, 'package.json'))) {
+        return { reason: 'not_found', message: `the package is not installed; run: npm install ${name}` };
+      }
       return readPlugin(name, found);
     },
   };
@@ -83,26 +89,31 @@ function readPackageJson(path: string): PackageJson {
   return JSON.parse(readFileSync(path, 'utf8')) as PackageJson;
 }
 
-function readPlugin(name: string, directory: string): PluginPackage | string {
+function readPlugin(name: string, directory: string): PluginPackage | PluginProblem {
   const json = readPackageJson(join(directory, 'package.json'));
   if (typeof json.signalbox !== 'string') {
-    return `the package is not a Signalbox plugin: its package.json has no "signalbox" field that names a manifest`;
+    return { reason: 'invalid', message: 'the package is not a Signalbox plugin: its package.json has no "signalbox" field that names a manifest' };
   }
   const manifestPath = join(directory, json.signalbox);
   let manifest: PluginManifest;
   try {
     manifest = JSON.parse(readFileSync(manifestPath, 'utf8')) as PluginManifest;
   } catch {
-    return `its manifest ${json.signalbox} cannot be read; build the package, or reinstall it`;
+    return { reason: 'invalid', message: `its manifest ${json.signalbox} cannot be read; build the package, or reinstall it` };
   }
   if (manifest.manifestVersion !== 1 || !Array.isArray(manifest.entries)) {
-    return `its manifest ${json.signalbox} is not one that this version reads; generate it again with plugin-api's toManifest`;
+    return { reason: 'invalid', message: `its manifest ${json.signalbox} is not one that this version reads; generate it again with plugin-api's toManifest` };
   }
   if (manifest.apiVersion !== API_VERSION) {
-    return `it was written for plugin API ${String(manifest.apiVersion)}, and this gateway speaks ${API_VERSION}; install a version of it for API ${API_VERSION}`;
+    return {
+      reason: 'api_version',
+      message: `it was written for plugin API ${String(manifest.apiVersion)}, and this gateway speaks ${API_VERSION}; install a version of it for API ${API_VERSION}`,
+    };
   }
   const entry = entryOf(json);
-  if (entry === undefined) return `its package.json names no module to import ("exports" or "main")`;
+  if (entry === undefined) {
+    return { reason: 'invalid', message: 'its package.json names no module to import ("exports" or "main")' };
+  }
   return { name, version: json.version ?? '0.0.0', directory, manifest, entry: join(directory, entry) };
 }
 

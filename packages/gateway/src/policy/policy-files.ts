@@ -31,13 +31,16 @@ export function readPolicyText(path: string): string {
   return bytes.toString('utf8');
 }
 
-/** Reads imported files for the compiler: only under `root`, and `undefined` for what is not there. Remembers what it read. */
-export function createPolicyReader(root: string): { read(path: string): string | undefined; readonly paths: ReadonlySet<string> } {
+/**
+ * Reads imported files for the compiler, by paths relative to `cwd`: only what lies under `root`, and `undefined` for what is not
+ * there. Remembers what it was asked for.
+ */
+export function createPolicyReader(cwd: string, root: string): { read(path: string): string | undefined; readonly paths: ReadonlySet<string> } {
   const paths = new Set<string>();
   return {
     paths,
     read(path) {
-      const absolute = resolve(root, path);
+      const absolute = resolve(cwd, path);
       const inside = relative(root, absolute);
       if (inside.startsWith('..') || isAbsolute(inside)) return undefined;
       paths.add(absolute);

@@ -1,0 +1,19 @@
+import type { Command } from '../cli/command.ts';
+import { checkCommand } from './check.ts';
+import { devCommand } from './dev.ts';
+import { explainCodeCommand } from './explain-code.ts';
+import { explainCommand } from './explain.ts';
+import { fmtCommand } from './fmt.ts';
+import { pluginNewCommand } from './plugin-new.ts';
+import { serveCommand } from './serve.ts';
+
+/** Every subcommand, in the order the help lists them. */
+export const COMMANDS: readonly Command[] = Object.freeze([
+  devCommand,
+  serveCommand,
+  checkCommand,
+  fmtCommand,
+  explainCommand,
+  explainCodeCommand,
+  pluginNewCommand,
+]);

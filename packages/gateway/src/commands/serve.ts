@@ -1,0 +1,120 @@
+import { createLogger, decisionLogFields, decisionText, LOG_LEVELS } from '@signalbox/telemetry';
+import type { LogLevel } from '@signalbox/telemetry';
+import type { Logger } from '@signalbox/plugin-api';
+import type { Command, CommandInput, Terminal } from '../cli/command.ts';
+import { EXIT_FAILED, UsageError } from '../cli/command.ts';
+import { PolicyRefused, startGateway } from '../gateway.ts';
+import type { Gateway, GatewayOptions } from '../gateway.ts';
+import { runUntilStopped } from './run-until-stopped.ts';
+
+export const serveCommand: Command = {
+  name: 'serve',
+  summary: 'run the gateway as a policy says',
+  arguments: 'FILE',
+  arity: [1, 1],
+  help: `
+Runs the gateway for one policy file and what it imports; \`define gateway\` in it says where to listen. The policy is watched: an edit takes effect
+for new requests, running ones finish on the version that they entered with, and an edit with errors changes nothing but prints its findings.
+SIGHUP and POST /-/reload on the admin listener reload as well.
+
+  signalbox serve policy.route
+  signalbox serve policy.route --listen 127.0.0.1:0 --log pretty
+
+SIGTERM drains: /readyz says 503, connections are accepted for 10 s more, running streams get 300 s. SIGINT (Ctrl-C) stops within 2 s.`,
+  options: {
+    listen: { type: 'string', value: 'HOST:PORT', help: 'in place of `listen` in define gateway' },
+    admin: { type: 'string', value: 'HOST:PORT', help: 'in place of `admin` in define gateway' },
+    log: { type: 'string', value: 'FORM', help: 'json (default) or pretty: one line for each request' },
+    'log-level': { type: 'string', value: 'LEVEL', help: `one of ${LOG_LEVELS.join(', ')}; info by default` },
+    strict: { type: 'boolean', help: 'a policy without a default is an error' },
+    'allow-plugin': { type: 'string', multiple: true, value: 'NAME', help: 'a plugin package that may load beyond the dependencies of package.json' },
+  },
+  async run(input, terminal) {
+    const policyPath = input.positionals[0] ?? '';
+    const pretty = readLogForm(input) === 'pretty';
+    const logger = createLogger({ level: pretty ? 'silent' : readLogLevel(input) });
+    return runGateway(
+      {
+        ...commonOptions(input, terminal, policyPath),
+        logger,
+        ...(pretty
+          ? { onDecision: (record) => terminal.out(`${decisionText(record)}\n`) }
+          : { onDecision: (record) => logger.info('request', decisionLogFields(record)) }),
+      },
+      terminal,
+      pretty ? undefined : logger,
+      (gateway) => {
+        if (pretty) terminal.out(`${gateway.startFindings}listening on ${gateway.url}, admin on ${gateway.adminUrl}\n`);
+        else {
+          if (gateway.startFindings !== '') terminal.err(gateway.startFindings);
+          logger.info('listening', { url: gateway.url, admin: gateway.adminUrl });
+        }
+      },
+    );
+  },
+};
+
+function readLogForm(input: CommandInput): string {
+  const form = input.text('log') ?? 'json';
+  if (form !== 'json' && form !== 'pretty') throw new UsageError(`--log must be json or pretty, got "${form}"`);
+  return form;
+}
+
+function readLogLevel(input: CommandInput): LogLevel {
+  const level = input.text('log-level') ?? 'info';
+  if (!(LOG_LEVELS as readonly string[]).includes(level)) throw new UsageError(`--log-level must be one of ${LOG_LEVELS.join(', ')}, got "${level}"`);
+  return level as LogLevel;
+}
+
+/** The options that serve and dev share. */
+export function commonOptions(input: CommandInput, terminal: Terminal, policyPath: string): GatewayOptions {
+  const listen = input.text('listen');
+  const admin = input.text('admin');
+  return {
+    policyPath,
+    cwd: terminal.cwd,
+    allowPlugins: input.texts('allow-plugin'),
+    strict: input.flag('strict'),
+    adminToken: terminal.env['SIGNALBOX_ADMIN_TOKEN'],
+    colour: terminal.colour,
+    ...(listen === undefined ? {} : { listen }),
+    ...(admin === undefined ? {} : { admin }),
+  };
+}
+
+/** Starts a gateway, reports its reloads, and runs it until a signal stops it. Returns the exit code. */
+export async function runGateway(
+  options: GatewayOptions,
+  terminal: Terminal,
+  logger: Logger | undefined,
+  onStart: (gateway: Gateway) => void,
+  onStop: () => Promise<void> = () => Promise.resolve(),
+): Promise<number> {
+  let gateway: Gateway;
+  try {
+    gateway = await startGateway({
+      ...options,
+      onReload(report) {
+        const { ok, changed, policy, generation } = report;
+        if (logger !== undefined) {
+          if (ok) logger.info('policy reloaded', { policy, generation, changed });
+          else logger.error('policy refused; the last good one stays in force', { policy, generation });
+        }
+        if (!ok) terminal.err(`${report.text}policy ${policy} stays in force: the new text was refused\n`);
+        else if (changed) {
+          if (report.text !== '') terminal.err(report.text);
+          if (logger === undefined) terminal.out(`policy ${policy} (generation ${generation}) is in force\n`);
+        }
+      },
+    });
+  } catch (error) {
+    await onStop();
+    if (!(error instanceof PolicyRefused)) throw error;
+    terminal.err(error.text);
+    return EXIT_FAILED;
+  }
+  onStart(gateway);
+  const code = await runUntilStopped(gateway, terminal);
+  await onStop();
+  return code;
+}

@@ -1,0 +1,342 @@
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { createCore } from '@signalbox/core';
+import type { Core, EndpointStatus, PolicyVersion } from '@signalbox/core';
+import type { Logger } from '@signalbox/plugin-api';
+import { silentLogger, SignalboxError } from '@signalbox/plugin-api';
+import type { GatewayDefinition, PolicyProgram } from '@signalbox/policy';
+import { hasErrors, toJsonReport } from '@signalbox/policy';
+import { createProxy } from '@signalbox/proxy';
+import type { Proxy } from '@signalbox/proxy';
+import type { DecisionRecord, Metrics } from '@signalbox/telemetry';
+import { createDecisionHistory, createMetrics } from '@signalbox/telemetry';
+import type { AdminServer, ExplainReport, PolicyReport, ReloadReport } from './admin/admin-server.ts';
+import { splitListen, startAdminServer } from './admin/admin-server.ts';
+import { explanationText } from './explain/explanation-text.ts';
+import { readExplainRequest } from './explain/explain-request.ts';
+import type { LoadedPolicy, PolicyLoader } from './policy/load-policy.ts';
+import { createPolicyLoader, findingsText } from './policy/load-policy.ts';
+import { createPolicyWatcher } from './policy/policy-watcher.ts';
+import { BUILTIN_PLUGINS } from './plugins/builtin-plugins.ts';
+import { importPlugin } from './plugins/plugin-packages.ts';
+import { secretResolver } from './secrets.ts';
+import { systemClock, systemScheduler } from './system-time.ts';
+
+export type { ReloadReport } from './admin/admin-server.ts';
+
+export interface GatewayOptions {
+  readonly policyPath: string;
+  /** The directory that shown paths are relative to; the process's own by default. */
+  readonly cwd?: string;
+  /** In place of `listen` and `admin` of the policy's `define gateway`. */
+  readonly listen?: string;
+  readonly admin?: string;
+  /** Takes the next free port if the one to listen on is taken. */
+  readonly nextFreePort?: boolean;
+  readonly allowPlugins?: readonly string[];
+  readonly strict?: boolean;
+  readonly adminToken?: string | undefined;
+  readonly logger?: Logger;
+  /** Whether findings are rendered with colour. */
+  readonly colour?: boolean;
+  readonly onDecision?: (record: DecisionRecord) => void;
+  /** Called for every reload that was tried, whatever came of it. */
+  readonly onReload?: (report: ReloadReport) => void;
+  /** Changes a program before it is put in force: `dev` puts simulated engines in the place of endpoints. */
+  readonly transform?: (program: PolicyProgram) => Promise<PolicyProgram>;
+}
+
+/** A running gateway: data plane, admin listener and policy reload in one process. */
+export interface Gateway {
+  readonly url: string;
+  readonly adminUrl: string;
+  /** The definition in force of `define gateway`. */
+  readonly definition: GatewayDefinition;
+  /** Findings of the policy that was started with: warnings and notes. */
+  readonly startFindings: string;
+  reload(): Promise<ReloadReport>;
+  /** Leases open. */
+  inflight(): number;
+  endpoints(): readonly EndpointStatus[];
+  /** The last decisions, newest first. */
+  decisions(limit: number): readonly DecisionRecord[];
+  /** Stops: not ready, no new connections, running requests get `graceMs`, then they end with an error. A later call may hurry. */
+  stop(options: StopOptions): Promise<void>;
+}
+
+export interface StopOptions {
+  /** How long connections are still accepted while load balancers learn of it. */
+  readonly acceptMs?: number;
+  readonly graceMs: number;
+}
+
+/** Decisions kept in memory for the admin listener. */
+const HISTORY = 2000;
+const PORTS_TRIED = 20;
+
+/** Thrown when the policy to start with has errors; `text` has the findings as people read them. */
+export class PolicyRefused extends SignalboxError {
+  readonly text: string;
+
+  constructor(path: string, text: string) {
+    super(`${path} was not put in force`, { code: 'policy_refused', source: 'gateway' });
+    this.text = text;
+  }
+}
+
+/**
+ * Compiles the policy, starts listening and returns when traffic is welcome. Throws PolicyRefused for a policy with errors, and
+ * SignalboxError for an address that cannot be had, a plugin that cannot be loaded or a secret that is missing.
+ */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const gateway = new RunningGateway(options);
+  await gateway.start();
+  return gateway;
+}
+
+class RunningGateway implements Gateway {
+  url = '';
+  adminUrl = '';
+  startFindings = '';
+  readonly #options: GatewayOptions;
+  readonly #cwd: string;
+  readonly #logger: Logger;
+  readonly #loader: PolicyLoader;
+  readonly #core: Core;
+  readonly #metrics: Metrics;
+  readonly #history = createDecisionHistory(HISTORY);
+  readonly #watcher = createPolicyWatcher({ onChange: () => void this.reload() });
+  #proxy: Proxy | undefined;
+  #adminServer: AdminServer | undefined;
+  #draining = false;
+  #since = new Date().toISOString();
+  #lastReload: { readonly ok: boolean; readonly text: string } = { ok: true, text: '' };
+  /** Reloads run one after another; a new one waits for those before it. */
+  #reloading: Promise<unknown> = Promise.resolve();
+
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+    this.#cwd = options.cwd ?? process.cwd();
+    this.#logger = options.logger ?? silentLogger;
+    this.#loader = createPolicyLoader({ cwd: this.#cwd, allowPlugins: options.allowPlugins ?? [], strict: options.strict ?? false });
+    const policyFolder = dirname(resolve(this.#cwd, options.policyPath));
+    this.#core = createCore({
+      clock: systemClock,
+      scheduler: systemScheduler,
+      allocate: (byteLength) => new SharedArrayBuffer(byteLength),
+      logger: this.#logger,
+      seed: (Math.random() * 2 ** 32) >>> 0,
+      onDecision: (record) => this.#record(record),
+      resolveSecret: secretResolver(policyFolder, process.env),
+      environment: (name) => process.env[name],
+    });
+    this.#metrics = createMetrics({
+      endpoints: () =>
+        this.#core.endpoints().map(({ name, ...status }) => ({ ...status, endpoint: name })),
+      queues: () =>
+        this.#core.status().queues.flatMap(({ label, byPriority }) =>
+          Object.entries(byPriority).map(([priority, size]) => ({ tier: label, class: priority, size })),
+        ),
+      panicking: () => tiersInPanic(this.#core.endpoints()),
+      plugins: () => this.#pluginFigures(),
+      leaseLeaks: () => this.#core.status().leaseFaults,
+    });
+  }
+
+  get definition(): GatewayDefinition {
+    const active = this.#core.active;
+    if (active === undefined) throw new SignalboxError('the gateway has no policy', { code: 'no_policy', source: 'gateway' });
+    return active.program.definitions.gateway;
+  }
+
+  async start(): Promise<void> {
+    const loaded = this.#loader.load(this.#options.policyPath);
+    this.startFindings = findingsText(loaded, this.#options.colour ?? false);
+    if (loaded.program === undefined) throw new PolicyRefused(this.#options.policyPath, this.startFindings);
+    try {
+      this.#activate(await this.#prepare(loaded));
+      this.#watcher.follow(loaded.paths);
+      const definition = this.definition;
+      this.#adminServer = await startAdminServer({
+        listen: this.#options.admin ?? definition.admin,
+        token: this.#options.adminToken,
+        nextFreePort: this.#options.nextFreePort ?? false,
+        source: {
+          ready: () => !this.#draining && this.#core.router.ready(),
+          metrics: async () => ({ contentType: this.#metrics.contentType, text: await this.#metrics.expose() }),
+          reload: () => this.reload(),
+          policy: () => this.#policyReport(),
+          explain: (body) => Promise.resolve(this.#explain(body)),
+          decisions: (limit) => this.#history.recent(limit),
+        },
+      });
+      this.adminUrl = this.#adminServer.url;
+      await this.#listen(definition);
+    } catch (error) {
+      await this.stop({ graceMs: 0 });
+      throw error;
+    }
+  }
+
+  async #listen(definition: GatewayDefinition): Promise<void> {
+    const { host, port } = splitListen(this.#options.listen ?? definition.listen);
+    const attempts = this.#options.nextFreePort === true && port !== 0 ? PORTS_TRIED : 1;
+    for (let tried = 0; ; tried++) {
+      const proxy = this.#createProxy(definition);
+      try {
+        const bound = await proxy.listen({ host, port: port === 0 ? 0 : port + tried });
+        this.#proxy = proxy;
+        this.url = `http${definition.tls === undefined ? '' : 's'}://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;
+        return;
+      } catch (cause) {
+        if ((cause as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw cause;
+        if (tried + 1 < attempts) continue;
+        throw new SignalboxError(
+          `the address ${host}:${port} is in use; stop what listens there, or write another \`listen\` in define gateway, or start with --listen`,
+          { code: 'address_in_use', source: 'gateway', cause },
+        );
+      }
+    }
+  }
+
+  #createProxy(definition: GatewayDefinition): Proxy {
+    const { tls } = definition;
+    return createProxy({
+      router: this.#core.router,
+      clock: systemClock,
+      logger: this.#logger,
+      limits: { bodyBytes: definition.bodyLimit },
+      reportModel: definition.reportModel === 'real' ? 'real' : 'asked',
+      hooks: { unrouted: (end) => this.#metrics.recordUnrouted(end.status, end.code, end.durationMs) },
+      ...(tls === undefined ? {} : { tls: { cert: this.#pem(tls.cert), key: this.#pem(tls.key) } }),
+    });
+  }
+
+  #pem(path: string): string {
+    const absolute = resolve(dirname(resolve(this.#cwd, this.#options.policyPath)), path);
+    try {
+      return readFileSync(absolute, 'utf8');
+    } catch (cause) {
+      throw new SignalboxError(`the TLS file ${path} cannot be read: ${(cause as Error).message}`, { code: 'tls_unreadable', source: 'gateway', cause });
+    }
+  }
+
+  reload(): Promise<ReloadReport> {
+    const next = this.#reloading.then(() => this.#reloadOnce());
+    this.#reloading = next;
+    return next;
+  }
+
+  async #reloadOnce(): Promise<ReloadReport> {
+    let report: ReloadReport;
+    try {
+      report = await this.#tryReload();
+    } catch (error) {
+      if (!(error instanceof SignalboxError)) this.#logger.error('the reload failed', { error: String(error) });
+      report = this.#reportOf(false, false, [], `${(error as Error).message}\n`);
+    }
+    const { config } = this.#metrics;
+    config.reloads++;
+    config.lastSuccessful = report.ok;
+    if (report.ok) config.lastSuccessEpochSeconds = Date.now() / 1000;
+    else config.failures++;
+    this.#lastReload = { ok: report.ok, text: report.text };
+    this.#options.onReload?.(report);
+    return report;
+  }
+
+  async #tryReload(): Promise<ReloadReport> {
+    const loaded = this.#loader.load(this.#options.policyPath);
+    this.#watcher.follow(loaded.paths);
+    const text = findingsText(loaded, this.#options.colour ?? false);
+    const findings = toJsonReport(loaded.diagnostics, loaded.sources).diagnostics;
+    if (loaded.program === undefined || hasErrors(loaded.diagnostics)) return this.#reportOf(false, false, findings, text);
+    if (loaded.program.hash === this.#core.active?.program.hash) return this.#reportOf(true, false, findings, text);
+    this.#activate(await this.#prepare(loaded));
+    return this.#reportOf(true, true, findings, text);
+  }
+
+  #reportOf(ok: boolean, changed: boolean, diagnostics: readonly unknown[], text: string): ReloadReport {
+    const active = this.#core.active;
+    return { ok, changed, policy: active?.id ?? '', generation: active?.generation ?? 0, diagnostics, text };
+  }
+
+  async #prepare(loaded: LoadedPolicy): Promise<PolicyVersion> {
+    if (loaded.program === undefined) throw new SignalboxError('the policy has errors', { code: 'policy_refused', source: 'gateway' });
+    const plugins = await Promise.all([...loaded.packages.values()].map(importPlugin));
+    const program = this.#options.transform === undefined ? loaded.program : await this.#options.transform(loaded.program);
+    return this.#core.prepare(program, [...BUILTIN_PLUGINS, ...plugins]);
+  }
+
+  #activate(version: PolicyVersion): void {
+    this.#core.activate(version);
+    this.#since = new Date().toISOString();
+    this.#metrics.setModels(version.models);
+    this.#metrics.config.hash = version.id;
+    this.#metrics.config.lastSuccessful = true;
+    this.#metrics.config.lastSuccessEpochSeconds = Date.now() / 1000;
+  }
+
+  #record(record: DecisionRecord): void {
+    this.#metrics.record(record);
+    this.#history.add(record);
+    this.#options.onDecision?.(record);
+  }
+
+  #pluginFigures(): { plugin: string; errors: number; invalidValues: number }[] {
+    const { pluginFailures, pluginInvalidValues } = this.#core.status();
+    const names = new Set([...pluginFailures.keys(), ...pluginInvalidValues.keys()]);
+    return [...names].map((plugin) => ({
+      plugin,
+      errors: pluginFailures.get(plugin) ?? 0,
+      invalidValues: pluginInvalidValues.get(plugin) ?? 0,
+    }));
+  }
+
+  #policyReport(): PolicyReport {
+    const { policy, generation } = this.#reportOf(true, false, [], '');
+    return {
+      policy,
+      generation,
+      file: this.#options.policyPath,
+      since: this.#since,
+      lastReload: this.#lastReload,
+      endpoints: this.#core.endpoints(),
+    };
+  }
+
+  #explain(body: unknown): ExplainReport {
+    const request = readExplainRequest(body, systemClock.now());
+    const explanation = this.#core.explain(request);
+    return { explanation, text: explanationText(explanation, { colour: false }) };
+  }
+
+  inflight(): number {
+    return this.#core.status().leasesOpen;
+  }
+
+  endpoints(): readonly EndpointStatus[] {
+    return this.#core.endpoints();
+  }
+
+  decisions(limit: number): readonly DecisionRecord[] {
+    return this.#history.recent(limit);
+  }
+
+  async stop({ acceptMs = 0, graceMs }: StopOptions): Promise<void> {
+    this.#draining = true;
+    this.#watcher.close();
+    await this.#proxy?.close({ acceptMs, graceMs, ...(graceMs === 0 ? { forceMs: 500 } : {}) });
+    await this.#adminServer?.close();
+    this.#core.close();
+  }
+}
+
+/** Tiers of which fewer than half of the endpoints that are to serve are healthy: there, routing ignores health. */
+function tiersInPanic(endpoints: readonly EndpointStatus[]): string[] {
+  const tiers = Map.groupBy(
+    endpoints.filter(({ defined, state }) => defined && state !== 'draining'),
+    ({ tier }) => tier,
+  );
+  return [...tiers].filter(([, members]) => members.filter(({ healthy }) => healthy).length * 2 < members.length).map(([tier]) => tier);
+}

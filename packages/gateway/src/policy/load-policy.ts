@@ -1,0 +1,94 @@
+import { relative, resolve } from 'node:path';
+import { createOptionChecker } from '@signalbox/config';
+import type { Plugin } from '@signalbox/plugin-api';
+import { toManifest } from '@signalbox/plugin-api';
+import type { Diagnostic, PolicyProgram, Sources } from '@signalbox/policy';
+import { compilePolicy, renderText } from '@signalbox/policy';
+import { BUILTIN_PLUGINS } from '../plugins/builtin-plugins.ts';
+import type { PluginFinder, PluginPackage } from '../plugins/plugin-packages.ts';
+import { createPluginFinder } from '../plugins/plugin-packages.ts';
+import { createPolicyReader, policyRoot, readPolicyText } from './policy-files.ts';
+
+/** What came of compiling one policy file and all that it imports. */
+export interface LoadedPolicy {
+  /** Present if there are no errors. */
+  readonly program: PolicyProgram | undefined;
+  readonly diagnostics: readonly Diagnostic[];
+  /** Texts by the file id that spans carry, for rendering. */
+  readonly sources: Sources;
+  /** Absolute paths of every file that took part, present or not, for the watcher. */
+  readonly paths: readonly string[];
+  /** The plugin packages that `use` statements found, by package name. */
+  readonly packages: ReadonlyMap<string, PluginPackage>;
+}
+
+export interface PolicyLoaderOptions {
+  /** The directory that shown paths are relative to. */
+  readonly cwd: string;
+  /** Package names or paths that may load beyond the dependencies of the nearest package.json. */
+  readonly allowPlugins: readonly string[];
+  /** Whether a missing `default` is an error. */
+  readonly strict?: boolean;
+  /** In place of the first-party plugins. */
+  readonly plugins?: readonly Plugin[];
+}
+
+/**
+ * Compiles policy files from disk. One loader serves one policy for as long as it runs: which plugin packages may load is settled when
+ * it is made, so that an edit of a policy cannot widen it.
+ */
+export interface PolicyLoader {
+  /** Reads and compiles. Throws a SignalboxError if the file itself cannot be read; every other fault is a diagnostic. */
+  load(path: string): LoadedPolicy;
+}
+
+export function createPolicyLoader({ cwd, allowPlugins, strict = false, plugins = BUILTIN_PLUGINS }: PolicyLoaderOptions): PolicyLoader {
+  const checkOptions = createOptionChecker();
+  const manifests = plugins.map(toManifest);
+  const finders = new Map<string, PluginFinder>();
+  const finderFor = (root: string): PluginFinder => {
+    const known = finders.get(root) ?? createPluginFinder(root, allowPlugins);
+    finders.set(root, known);
+    return known;
+  };
+  return {
+    load(path) {
+      const absolute = resolve(cwd, path);
+      const root = policyRoot(absolute);
+      const finder = finderFor(root);
+      const packages = new Map<string, PluginPackage>();
+      const text = readPolicyText(absolute);
+      const reader = createPolicyReader(cwd, root);
+      const { program, diagnostics, files } = compilePolicy({
+        path: shownPath(cwd, absolute),
+        root: shownPath(cwd, root),
+        text,
+        readFile: reader.read,
+        manifests,
+        resolvePlugin(name: string) {
+          const found = finder.find(name);
+          if ('reason' in found) return { error: found };
+          packages.set(name, found);
+          return { manifest: found.manifest };
+        },
+        checkOptions,
+        nowEpochMs: Date.now(),
+        strict,
+      });
+      const sources = new Map(files.map((file) => [file.path, file.text]));
+      return { program, diagnostics, sources, paths: [absolute, ...reader.paths], packages };
+    },
+  };
+}
+
+/** The findings as people read them, with a closing count. Empty for none. */
+export function findingsText(loaded: LoadedPolicy, colour: boolean): string {
+  if (loaded.diagnostics.length === 0) return '';
+  return renderText(loaded.diagnostics, loaded.sources, { color: colour });
+}
+
+/** Relative to `cwd` where the file lies below it, else absolute. */
+function shownPath(cwd: string, absolute: string): string {
+  const path = relative(cwd, absolute);
+  return (path.startsWith('..') ? absolute : path).replaceAll('\\', '/');
+}
