@@ -1,5 +1,6 @@
 import { API_VERSION } from '@signalbox/plugin-api';
 import type { Json, PluginManifest } from '@signalbox/plugin-api';
+import { hasErrors } from '../diagnostics/diagnostic.ts';
 import type { AdmissionRule, Definitions, Expression, Modifiers, PluginUse, RouteRule, Step } from '../ir.ts';
 import type { AdmissionNode, BrokenStatementNode, DefaultNode, ExprNode, GroupNode, ImportNode, RouteNode, StatementNode, UseNode, VerdictNode } from '../syntax/ast.ts';
 import type { Span } from '../syntax/span.ts';
@@ -513,6 +514,8 @@ const checkOutcomes = (work: Work, block: Block, file: LoadedFile): void => {
 
 const reportUnused = (work: Work): void => {
   const { session } = work;
+  // A use that has an error counts as none, and its error says enough.
+  if (hasErrors(session.diagnostics)) return;
   for (const { kind, span, binding, use, name } of work.unusedChecks) {
     if (kind === 'let' && binding?.used === false && binding.kind !== 'poison') session.report('W0507', span, `nothing uses \`${name}\``);
     if (kind === 'import' && binding?.used === false && !libraryIsUsed(work, name)) session.report('W0509', span, `nothing uses a name of \`${name}\``);

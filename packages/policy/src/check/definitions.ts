@@ -216,7 +216,7 @@ const addressOf = (session: Session, list: DefinitionList, text: string, span: S
 };
 
 const readTier = (session: Session, place: Place, list: DefinitionList, node: DefineNode, name: string): void => {
-  const reader = createObjectReader(session, place, node.body, `tier ${JSON.stringify(name)}`, defineKeys.tier);
+  const reader = createObjectReader(session, place, node.body, `tier ${JSON.stringify(name)}`, defineKeys.tier, node.head);
   reader.require('model', 'model: "…"');
   const facts = readFacts(session, reader);
   const written = reader.entry('endpoints');
@@ -256,7 +256,7 @@ const readEndpoint = (session: Session, place: Place, list: DefinitionList, item
 };
 
 const readEndpointDefinition = (session: Session, place: Place, list: DefinitionList, node: DefineNode, name: string, prefix: string): void => {
-  const reader = createObjectReader(session, place, node.body, `endpoint ${JSON.stringify(name)}`, defineKeys.endpoint);
+  const reader = createObjectReader(session, place, node.body, `endpoint ${JSON.stringify(name)}`, defineKeys.endpoint, node.head);
   reader.require('url', 'url: "http://…"');
   reader.require('tier', 'tier: "…"');
   const text = reader.text('url');
@@ -284,7 +284,7 @@ const readGateway = (session: Session, place: Place, list: DefinitionList, node:
     return;
   }
   list.gatewaySpan = node.head;
-  const reader = createObjectReader(session, place, node.body, 'the gateway', defineKeys.gateway);
+  const reader = createObjectReader(session, place, node.body, 'the gateway', defineKeys.gateway, node.head);
   const listener = (key: 'listen' | 'admin'): string | undefined => {
     const text = reader.text(key);
     if (text === undefined || isListenAddress(text)) return text;
@@ -340,20 +340,20 @@ const readGateway = (session: Session, place: Place, list: DefinitionList, node:
 };
 
 const readTenant = (session: Session, place: Place, list: DefinitionList, node: DefineNode, name: string, prefix: string): void => {
-  const reader = createObjectReader(session, place, node.body, `tenant ${JSON.stringify(name)}`, defineKeys.tenant);
+  const reader = createObjectReader(session, place, node.body, `tenant ${JSON.stringify(name)}`, defineKeys.tenant, node.head);
   const keys: string[] = [];
-  for (const key of reader.texts('keys') ?? []) {
-    const hash = /^(?:sha256:)?([0-9a-f]{64})$/i.exec(key)?.[1];
-    if (hash === undefined) reader.fail('E0513', 'keys', 'the keys of a tenant are given by their SHA-256 hashes, 64 hexadecimal digits each', 'hash a key with `signalbox key hash`');
+  for (const { text, span } of reader.items('keys')) {
+    const hash = /^(?:sha256:)?([0-9a-f]{64})$/i.exec(text)?.[1];
+    if (hash === undefined) session.report('E0513', span, 'the keys of a tenant are given by their SHA-256 hashes, 64 hexadecimal digits each');
     else keys.push(hash.toLowerCase());
   }
   const limits: string[] = [];
-  for (const limit of reader.texts('limits') ?? []) {
+  for (const { text: limit, span } of reader.items('limits')) {
     const full = session.defined.limits.has(prefix + limit) ? prefix + limit : limit;
     const known = session.defined.limits.get(full);
     if (known === undefined) {
       const near = suggest(limit, session.defined.limits.keys());
-      if (!session.incomplete) session.report('E0222', reader.entry('limits')?.value.span ?? node.span, `no \`define limit ${JSON.stringify(limit)}\` is known`, near === undefined ? {} : { help: `did you mean \`${near}\`?` });
+      if (!session.incomplete) session.report('E0222', span, `no \`define limit ${JSON.stringify(limit)}\` is known`, near === undefined ? {} : { help: `did you mean \`${near}\`?` });
       continue;
     }
     known.used = true;
@@ -372,7 +372,7 @@ const readTenant = (session: Session, place: Place, list: DefinitionList, node: 
 };
 
 const readLimit = (session: Session, place: Place, list: DefinitionList, node: DefineNode, name: string, prefix: string): void => {
-  const reader = createObjectReader(session, { ...place, scope: 'request' }, node.body, `limit ${JSON.stringify(name)}`, defineKeys.limit);
+  const reader = createObjectReader(session, { ...place, scope: 'request' }, node.body, `limit ${JSON.stringify(name)}`, defineKeys.limit, node.head);
   const request: Place = { ...place, scope: 'request', clause: 'key' };
   reader.require('key', 'key: tenant.id');
   const keyNode = reader.entry('key');
@@ -405,14 +405,14 @@ const readLimit = (session: Session, place: Place, list: DefinitionList, node: D
   }
   reader.finish();
   if (['requests', 'tokens', 'input_tokens', 'output_tokens', 'cost', 'concurrency'].every((amount) => !reader.has(amount))) {
-    session.report('E0512', node.body.span, `limit ${JSON.stringify(name)} limits nothing`, { help: 'write `requests`, `tokens`, `input_tokens`, `output_tokens`, `cost` or `concurrency`' });
+    session.report('E0512', node.head, `limit ${JSON.stringify(name)} limits nothing`, { help: 'write `requests`, `tokens`, `input_tokens`, `output_tokens`, `cost` or `concurrency`' });
     return;
   }
   list.limits.push({ ...defined<Partial<LimitDefinition>>({ ...amounts, when, shareOf }), name, key, charge, span: node.span });
 };
 
 const readAlarm = (session: Session, place: Place, list: DefinitionList, node: DefineNode, name: string): void => {
-  const reader = createObjectReader(session, { ...place, scope: 'cluster' }, node.body, `alarm ${JSON.stringify(name)}`, defineKeys.alarm);
+  const reader = createObjectReader(session, { ...place, scope: 'cluster' }, node.body, `alarm ${JSON.stringify(name)}`, defineKeys.alarm, node.head);
   reader.require('when', 'when: cluster.saturation > 85%');
   const when = reader.condition('when');
   const until = reader.condition('until');
@@ -422,20 +422,20 @@ const readAlarm = (session: Session, place: Place, list: DefinitionList, node: D
 };
 
 const readParam = (session: Session, place: Place, list: DefinitionList, node: DefineNode, name: string): void => {
-  const reader = createObjectReader(session, place, node.body, `param ${JSON.stringify(name)}`, defineKeys.param);
+  const reader = createObjectReader(session, place, node.body, `param ${JSON.stringify(name)}`, defineKeys.param, node.head);
   const env = reader.text('env');
   const type = session.defined.params.get(name)?.type ?? 'string';
   const standard = reader.has('default') ? reader.constant('default', type) : undefined;
   reader.finish();
   if (!reader.has('env') && !reader.has('default')) {
-    session.report('E0512', node.body.span, `param ${JSON.stringify(name)} has neither \`env\` nor \`default\``, { help: 'write `env: "NAME"`, `default: …`, or both' });
+    session.report('E0512', node.head, `param ${JSON.stringify(name)} has neither \`env\` nor \`default\``, { help: 'write `env: "NAME"`, `default: …`, or both' });
     return;
   }
   list.params.push({ name, ...(env === undefined ? {} : { env }), ...(standard === undefined ? {} : { default: standard }), type, span: node.span });
 };
 
 const readSlo = (session: Session, place: Place, list: DefinitionList, node: DefineNode, name: string): void => {
-  const reader = createObjectReader(session, place, node.body, `slo ${JSON.stringify(name)}`, defineKeys.slo);
+  const reader = createObjectReader(session, place, node.body, `slo ${JSON.stringify(name)}`, defineKeys.slo, node.head);
   const objectives = defined<{ readonly ttft?: number; readonly tpot?: number; readonly latency?: number }>({
     ttft: reader.number('ttft', 'duration', { above: 0 }),
     tpot: reader.number('tpot', 'duration', { above: 0 }),
@@ -443,7 +443,7 @@ const readSlo = (session: Session, place: Place, list: DefinitionList, node: Def
   });
   reader.finish();
   if (reader.fine() && Object.keys(objectives).length === 0) {
-    session.report('E0512', node.body.span, `slo ${JSON.stringify(name)} states no objective`, { help: 'write `ttft: 500ms`, `tpot: 40ms` or `latency: 30s`' });
+    session.report('E0512', node.head, `slo ${JSON.stringify(name)} states no objective`, { help: 'write `ttft: 500ms`, `tpot: 40ms` or `latency: 30s`' });
     return;
   }
   list.slos.push({ name, ...objectives, span: node.span });

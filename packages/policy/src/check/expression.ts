@@ -2,7 +2,7 @@ import type { ValueType } from '@signalbox/plugin-api';
 import type { DiagnosticFix } from '../diagnostics/diagnostic.ts';
 import { suggest } from '../diagnostics/suggest.ts';
 import type { Expression } from '../ir.ts';
-import { withoutParens } from '../syntax/ast.ts';
+import { isLiteral, withoutParens } from '../syntax/ast.ts';
 import type { ArithmeticNode, CoalesceNode, CompareNode, ContainsNode, ExprNode, InNode, ListNode, LogicNode, MatchesNode } from '../syntax/ast.ts';
 import type { Span } from '../syntax/span.ts';
 import { checkCall } from './calls.ts';
@@ -184,6 +184,14 @@ export const reportMismatch = (
       }
       return;
     }
+    if (isPlainNumber(one.type) && literal.kind === 'percent') {
+      const written = String(Number((literal.value * 100).toPrecision(12)));
+      session.report('E0305', at(literal.span), `\`${text}\` is a plain number, and \`${literal.raw}\` is a percent`, {
+        help: `write \`${written}\``,
+        fix: replaceBy(literal.span, written),
+      });
+      return;
+    }
     if (isPlainNumber(one.type) && literal.kind === 'duration' && /^[0-9_.]+m$/.test(literal.raw)) {
       const written = `${literal.raw.slice(0, -1)}M`;
       session.report('E0303', at(literal.span), `\`${text}\` is ${describeType(one.type)}, and \`${literal.raw}\` is ${literal.raw.slice(0, -1)} minutes`, {
@@ -207,19 +215,22 @@ export const reportMismatch = (
       });
       return;
     }
-    if (one.type === 'string' && isNumeric(other.type) && code === 'E0302' && place.inlineAt === undefined) {
-      session.report('E0301', at(whole), `\`${text}\` is a text, and \`${session.textOf(other.node.span)}\` is ${describeType(other.type)}`, {
-        ...(other.type === 'number' || other.type === 'count' ? { help: `convert the text: \`number(${text})\`` } : other.type === 'duration' ? { help: `convert the text: \`duration(${text}, ms)\`` } : {}),
+    if (one.type === 'string' && isNumeric(other.type) && code === 'E0302' && literalOf(one.node).kind !== 'string') {
+      session.report('E0301', at(isLiteral(literal) ? literal.span : whole), `\`${text}\` is a string, and \`${session.textOf(other.node.span)}\` is ${describeType(other.type)}`, {
+        ...(other.type === 'number' || other.type === 'count' ? { help: `convert the string: \`number(${text})\`` } : other.type === 'duration' ? { help: `convert the string: \`duration(${text}, ms)\`` } : {}),
       });
       return;
     }
   }
   const units = isNumeric(left.type) && isNumeric(right.type);
+  const [one, other] = isLiteral(literalOf(left.node)) && !isLiteral(literalOf(right.node)) ? [right, left] : [left, right];
+  const literal = literalOf(other.node);
+  const isQuoted = literal.kind === 'string' && isNumeric(one.type) && /^[0-9]/.test(literal.value);
   session.report(
     units || code === 'E0317' ? code : 'E0301',
-    at(whole),
-    `\`${session.textOf(left.node.span)}\` is ${describeType(left.type)}, and \`${session.textOf(right.node.span)}\` is ${describeType(right.type)}`,
-    { help: units ? 'both sides need the same unit' : 'both sides need the same type' },
+    at(isLiteral(literal) && !isLiteral(literalOf(one.node)) ? literal.span : whole),
+    `\`${session.textOf(one.node.span)}\` is ${describeType(one.type)}, and \`${session.textOf(other.node.span)}\` is ${describeType(other.type)}`,
+    { help: isQuoted ? 'numbers are written without quotes' : units ? 'both sides need the same unit' : 'both sides need the same type' },
   );
 };
 
@@ -256,8 +267,8 @@ const checkCompare = (session: Session, place: Place, node: CompareNode): Expres
       const literal = withoutParens(side);
       return literal.kind === 'string' && literal.value.trim() !== '' && Number.isFinite(Number(literal.value));
     });
-    session.report('E0313', spanAt(place, node.operatorSpan), `\`${node.operator}\` orders numbers, and texts have no order`, {
-      help: numberish ? `convert the text, and write the number without quotes: \`number(${session.textOf(node.left.span)}) ${node.operator} …\`` : 'compare texts by `==`, `!=` or `in`',
+    session.report('E0313', spanAt(place, node.operatorSpan), `\`${node.operator}\` orders numbers, and strings have no order`, {
+      help: numberish ? `convert the string, and write the number without quotes: \`number(${session.textOf(node.left.span)}) ${node.operator} …\`` : 'compare strings by `==`, `!=` or `in`',
     });
     return undefined;
   }
@@ -283,7 +294,7 @@ const checkArithmetic = (session: Session, place: Place, node: ArithmeticNode): 
     const notNumeric = !isNumeric(left.type) ? { node: node.left, type: left.type } : !isNumeric(right.type) ? { node: node.right, type: right.type } : undefined;
     if (notNumeric !== undefined) {
       session.report('E0301', spanAt(place, notNumeric.node.span), `\`${op}\` takes numbers, and \`${session.textOf(notNumeric.node.span)}\` is ${describeType(notNumeric.type)}`, {
-        ...(notNumeric.type === 'string' ? { help: `convert the text: \`number(${session.textOf(notNumeric.node.span)})\`` } : {}),
+        ...(notNumeric.type === 'string' ? { help: `convert the string: \`number(${session.textOf(notNumeric.node.span)})\`` } : {}),
       });
     } else if (op === '+' || op === '-') {
       reportMismatch(session, place, { node: node.left, type: left.type }, { node: node.right, type: right.type }, node.span);
@@ -334,7 +345,7 @@ const checkIn = (session: Session, place: Place, node: InNode): Expression | und
     if (value === undefined || low === undefined || high === undefined) return undefined;
     for (const [end, endNode] of [[low, node.set.low], [high, node.set.high]] as const) {
       if (isText(value.type) && isText(end.type)) {
-        session.report('E0313', spanAt(place, node.set.span), 'a range orders numbers, and texts have no order', { help: 'list the texts: `in ["a", "b"]`' });
+        session.report('E0313', spanAt(place, node.set.span), 'a range orders numbers, and strings have no order', { help: 'list the strings: `in ["a", "b"]`' });
         return undefined;
       }
       if (!sameDimension(value.type, end.type)) {
@@ -362,7 +373,7 @@ const checkIn = (session: Session, place: Place, node: InNode): Expression | und
   if (!isList(list.type)) {
     const text = session.textOf(node.set.span);
     session.report('E0314', spanAt(place, node.set.span), `\`in\` needs a list or a range, and \`${text}\` is ${describeType(list.type)}`, {
-      help: isText(list.type) && isText(value.type) ? `write \`[${text}]\`, or ask for a part of a text by \`contains\`` : `write \`[${text}]\` or \`a..b\``,
+      help: isText(list.type) && isText(value.type) ? `write \`[${text}]\`, or ask for a part of a string by \`contains\`` : `write \`[${text}]\` or \`a..b\``,
       ...(withoutParens(node.set).kind === 'string' ? { fix: replaceBy(node.set.span, `[${text}]`) } : {}),
     });
     return undefined;
@@ -396,7 +407,7 @@ const checkMatches = (session: Session, place: Place, node: MatchesNode): Expres
   if (value === undefined || !safe) return undefined;
   if (!isText(value.type)) {
     const text = session.textOf(node.subject.span);
-    session.report('E0315', spanAt(place, node.subject.span), `\`matches\` searches a text, and \`${text}\` is ${describeType(value.type)}`);
+    session.report('E0315', spanAt(place, node.subject.span), `\`matches\` searches a string, and \`${text}\` is ${describeType(value.type)}`);
     return undefined;
   }
   const signal = value.kind === 'signal' ? session.signals[value.index] : undefined;
@@ -412,12 +423,12 @@ const checkContains = (session: Session, place: Place, node: ContainsNode): Expr
   const text = session.textOf(node.subject.span);
   const inner = isList(value.type) ? value.type.list : isText(value.type) ? 'string' : undefined;
   if (inner === undefined) {
-    session.report('E0316', spanAt(place, node.subject.span), `\`contains\` looks into a text or a list, and \`${text}\` is ${describeType(value.type)}`);
+    session.report('E0316', spanAt(place, node.subject.span), `\`contains\` looks into a string or a list, and \`${text}\` is ${describeType(value.type)}`);
     return undefined;
   }
   const isEmpty = isConstant(value) && Array.isArray(value.value) && value.value.length === 0;
   if (!isEmpty && !sameDimension(inner, part.type)) {
-    session.report('E0316', spanAt(place, node.item.span), `\`${text}\` holds ${isList(value.type) ? describeType(inner) : 'text'}, and \`${session.textOf(node.item.span)}\` is ${describeType(part.type)}`);
+    session.report('E0316', spanAt(place, node.item.span), `\`${text}\` holds ${isList(value.type) ? `${describeType(inner)} each` : 'text'}, and \`${session.textOf(node.item.span)}\` is ${describeType(part.type)}`);
     return undefined;
   }
   if (isList(value.type) && !checkEnumMember(session, place, inner, part, node.item, text)) return undefined;

@@ -10,6 +10,7 @@ import type { ModifierPlace, ModifierSpec } from './catalogue/modifiers.ts';
 import { checkEnumMember, checkExpression } from './expression.ts';
 import { constantOf, isConstant } from './fold.ts';
 import { firstPartyNames } from './catalogue/first-party-names.ts';
+import { findBinding } from './session.ts';
 import type { Place, Session } from './session.ts';
 import { checkTargetName } from './targets.ts';
 import { describeType, formatNumber, isPlainNumber, sameDimension } from './value-types.ts';
@@ -158,7 +159,7 @@ const checkDuration = (work: Work, expression: Expression, node: ExprNode): bool
     return false;
   }
   if (expression.value >= DAY) {
-    work.session.report('W0512', node.span, `a \`${work.node.name.text}\` of ${formatNumber(expression.value / DAY, 'number')} days`, { help: 'did you mean seconds (`s`) or milliseconds (`ms`)?' });
+    work.session.report('W0512', node.span, `\`${work.node.name.text}\` is ${formatNumber(expression.value / DAY, 'number')} days`, { help: 'did you mean seconds (`s`) or milliseconds (`ms`)?' });
   }
   return true;
 };
@@ -338,7 +339,9 @@ const affinityKeys = (work: Work): { readonly keys: readonly ExprNode[]; readonl
   }
   if (part?.value.kind === 'name' && part.args !== undefined) {
     // `prefix(2k)`: what is no option of the affinity belongs to the name.
-    const isOption = (item: ArgNode): boolean => item.name !== undefined && AFFINITY_OPTIONS.includes(item.name.text);
+    const entry = work.session.catalogue.values.get(part.value.text);
+    const own = [...(entry?.parameters.map((parameter) => parameter.name) ?? []), ...Object.keys(entry?.options?.properties ?? {})];
+    const isOption = (item: ArgNode): boolean => item.name !== undefined && !own.includes(item.name.text);
     const options = { ...part.args, items: part.args.items.filter(isOption) };
     const rest = { ...part.args, items: part.args.items.filter((item) => !isOption(item)) };
     const [, extra] = node.parts;
@@ -488,7 +491,8 @@ const checkOne = (work: Work): boolean => {
       if (value === undefined) return false;
       const type: ValueType = { enum: PRIORITIES };
       const inner = withoutParens(value.node);
-      const word = inner.kind === 'name' && (PRIORITIES.includes(inner.text) || session.catalogue.values.get(inner.text) === undefined && inner.parts.length === 1 && suggest(inner.text, PRIORITIES) !== undefined) ? inner : undefined;
+      const isFree = inner.kind === 'name' && inner.parts.length === 1 && !session.catalogue.values.has(inner.text) && findBinding(work.place.block, inner.text) === undefined;
+      const word = inner.kind === 'name' && (PRIORITIES.includes(inner.text) || isFree) ? inner : undefined;
       const expression = word === undefined ? expressionOf(work, value.node, type) : constantOf(word.text, 'string', word.span);
       if (expression === undefined || !checkEnumMember(session, work.place, type, expression, value.node, 'priority')) return false;
       draft.priority = expression;

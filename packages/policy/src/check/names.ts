@@ -17,6 +17,7 @@ import { inlineValue } from './inline.ts';
 import { findBinding } from './session.ts';
 import type { Binding, Block, Place, Session } from './session.ts';
 import { checkTargetName } from './targets.ts';
+import { isNumeric } from './value-types.ts';
 
 const MAX_INLINED = 20_000;
 
@@ -126,18 +127,18 @@ const nearHelp = (near: string | undefined, all: readonly string[], span: Span):
   return { help: `it has ${shown.join(', ')}${all.length > 8 ? ' …' : ''}` };
 };
 
-const propertyAdvice = (text: string): string => `use it in \`where\`, or aggregate it: \`min(${text}, tier "…")\``;
-
 const exampleTier = (session: Session): string => [...session.defined.tiers.keys()][0] ?? '70B';
 
+const propertyAdvice = (session: Session, text: string, type: ValueType): string => {
+  const aggregate = type === 'bool' ? 'any' : isNumeric(type) ? 'min' : undefined;
+  return aggregate === undefined ? 'use it in `where`' : `use it in \`where\`, or aggregate it: \`${aggregate}(${text}, tier ${JSON.stringify(exampleTier(session))})\``;
+};
+
 /** Whether a property may stand at the place; reports and gives false where not. */
-const allowsProperty = (session: Session, place: Place, span: Span, text: string, type: ValueType, definition?: Span): boolean => {
+const allowsProperty = (session: Session, place: Place, span: Span, text: string, type: ValueType): boolean => {
   if (place.scope === 'candidate') return true;
-  const advice = type === 'bool' ? `any(${text}, tier ${JSON.stringify(exampleTier(session))})` : `min(${text}, tier ${JSON.stringify(exampleTier(session))})`;
-  const numeric = type === 'bool' || (typeof type === 'string' && type !== 'string');
   session.report('E0306', span, `\`${text}\` is a property of one endpoint, and \`${place.clause}\` is about the request`, {
-    help: numeric ? `use it in \`where\`, or aggregate it: \`${advice}\`` : 'use it in `where`',
-    ...(definition === undefined ? {} : { labels: [{ span: definition, message: 'the property is read here' }] }),
+    help: propertyAdvice(session, text, type),
   });
   return false;
 };
@@ -183,7 +184,7 @@ const useBinding = (session: Session, place: Place, binding: Binding, node: Name
         if (misplaced.kind === 'property') {
           session.report('E0306', span, `\`${node.text}\` reads \`${session.textOf(misplaced.span)}\`, a property of one endpoint, and \`${place.clause}\` is about the request`, {
             labels: [{ span: misplaced.span, message: 'the property is read here' }],
-            help: propertyAdvice(node.text),
+            help: propertyAdvice(session, node.text, binding.expression.type),
           });
         } else if (place.scope === 'cluster') {
           session.report('E0338', span, `\`${node.text}\` belongs to a request, and \`${place.clause}\` is computed without one`, {

@@ -24,6 +24,8 @@ export interface ObjectReader {
   number(key: string, type: ValueType, limits?: Limits): number | undefined;
   word<T extends string>(key: string, words: readonly T[]): T | undefined;
   texts(key: string): readonly string[] | undefined;
+  /** The same with the place of each. */
+  items(key: string): readonly { readonly text: string; readonly span: Span }[];
   secret(key: string): SecretRef | undefined;
   rate(key: string, of: 'count' | 'money'): RateLimit | undefined;
   object(key: string): ObjectReader | undefined;
@@ -70,8 +72,8 @@ export const readJson = (session: Session, place: Place, node: ExprNode): Json |
   return undefined;
 };
 
-/** `owner` is how messages call the object: `tier "70B"`. */
-export const createObjectReader = (session: Session, place: Place, node: ObjectNode, owner: string, keys: readonly string[]): ObjectReader => {
+/** `owner` is how messages call the object: `tier "70B"`; `head` is where a missing key is reported. */
+export const createObjectReader = (session: Session, place: Place, node: ObjectNode, owner: string, keys: readonly string[], head: Span = node.span): ObjectReader => {
   const entries = new Map<string, EntryNode>();
   const asked = new Set<string>();
   let fine = true;
@@ -93,7 +95,7 @@ export const createObjectReader = (session: Session, place: Place, node: ObjectN
     session.report(code, span, message, help === undefined ? {} : { help });
     return undefined;
   };
-  const constantAt = (key: string, value: ExprNode, type: ValueType, limits: Limits): Value | undefined => {
+  const constantAt = (key: string, value: ExprNode, type: ValueType, limits: Limits, alternative?: ValueType): Value | undefined => {
     if (value.kind === 'object') return failAt('E0511', value.span, `\`${key}\` takes ${describeType(type)}, and this is an object`);
     const expression = checkExpression(session, { ...place, scope: 'constant', clause: key }, value);
     if (expression === undefined) {
@@ -101,7 +103,7 @@ export const createObjectReader = (session: Session, place: Place, node: ObjectN
       return undefined;
     }
     if (!isConstant(expression)) return failAt('E0511', value.span, `\`${key}\` takes a constant`);
-    if (!sameDimension(type, expression.type)) {
+    if (!sameDimension(type, expression.type) && !(alternative !== undefined && sameDimension(alternative, expression.type))) {
       const literal = valueNode(value);
       const unit = literal.kind === 'number' && isNumeric(type) ? { duration: `${literal.raw}s\` or \`${literal.raw}ms`, bytes: `${literal.raw}MB\` or \`${literal.raw}GB`, percent: `${literal.raw}%`, rate: `${literal.raw}/s`, money: `$${literal.raw}` }[type as string] : undefined;
       return failAt('E0511', value.span, `\`${key}\` takes ${describeType(type)}, and this is ${describeType(expression.type)}`, unit === undefined ? undefined : `write \`${unit}\``);
@@ -152,17 +154,21 @@ export const createObjectReader = (session: Session, place: Place, node: ObjectN
       });
       return undefined;
     },
-    texts(key) {
+    texts: (key) => (entries.has(key) ? reader.items(key).map((item) => item.text) : undefined),
+    items(key) {
       const entry = take(key);
-      if (entry === undefined) return undefined;
+      if (entry === undefined) return [];
       const inner = valueNode(entry.value);
-      const items = inner.kind === 'list' ? inner.items : [inner];
-      const texts: string[] = [];
-      for (const item of items) {
-        const value = constantAt(key, item, 'string', {});
-        if (typeof value === 'string') texts.push(value);
+      const nodes = inner.kind === 'list' ? inner.items : [inner];
+      const items: { text: string; span: Span }[] = [];
+      for (const item of nodes) {
+        // A name may stand for a whole list: `models: all_models`.
+        const isListName = inner.kind === 'name';
+        const value = constantAt(key, item, isListName ? { list: 'string' } : 'string', {}, isListName ? 'string' : undefined);
+        if (typeof value === 'string') items.push({ text: value, span: item.span });
+        else if (Array.isArray(value)) for (const text of value as readonly Value[]) if (typeof text === 'string') items.push({ text, span: item.span });
       }
-      return texts.length < items.length ? undefined : texts;
+      return items;
     },
     secret(key) {
       const entry = take(key);
@@ -234,7 +240,7 @@ export const createObjectReader = (session: Session, place: Place, node: ObjectN
     require(key, hint) {
       if (entries.has(key)) return;
       fine = false;
-      session.report('E0512', node.span, `${owner} needs \`${key}\``, { help: `write \`${hint}\`` });
+      session.report('E0512', head, `${owner} needs \`${key}\``, { help: `write \`${hint}\`` });
     },
     rest: () => [...entries.values()].filter((entry) => !asked.has(entry.key.text)),
     finish() {

@@ -6,8 +6,9 @@ import type { ArgNode, ArgsNode, ExprNode, ObjectNode } from '../syntax/ast.ts';
 import type { Span } from '../syntax/span.ts';
 import { checkExpression } from './expression.ts';
 import { isConstant } from './fold.ts';
+import { findBinding } from './session.ts';
 import type { Place, Session } from './session.ts';
-import { describeType, formatNumber, isNumeric, sameDimension } from './value-types.ts';
+import { describeType, formatNumber, sameDimension } from './value-types.ts';
 
 export type Options = { readonly [name: string]: Json };
 
@@ -72,8 +73,12 @@ const readValue = (reader: Reader, schema: OptionSchema | undefined, node: ExprN
     }
     return items;
   }
-  if (inner.kind === 'name' && schema?.enum?.includes(inner.text) === true) return inner.text;
   const span = place.inlineAt ?? node.span;
+  if (inner.kind === 'name' && schema?.enum !== undefined && findBinding(place.block, inner.text) === undefined) {
+    if (schema.enum.includes(inner.text)) return inner.text;
+    reportChoice(session, span, pointer.split('/').pop() ?? reader.owner, inner.text, schema.enum, inner.span);
+    return fail();
+  }
   const expression = checkExpression(session, { ...place, scope: 'constant' }, node);
   if (expression === undefined) return fail();
   if (!isConstant(expression)) {
@@ -81,16 +86,28 @@ const readValue = (reader: Reader, schema: OptionSchema | undefined, node: ExprN
     return fail();
   }
   const wanted = schema === undefined ? undefined : typeOfSchema(schema);
+  if (inner.kind === 'string' && schema?.enum !== undefined && !schema.enum.includes(inner.value)) {
+    reportChoice(session, span, pointer.split('/').pop() ?? reader.owner, inner.value, schema.enum, inner.span);
+    return fail();
+  }
   if (wanted !== undefined && !sameDimension(wanted, expression.type)) {
     const literal = inner.kind === 'number' && wanted === 'percent' ? formatNumber(inner.value > 1 ? inner.value / 100 : inner.value, 'percent') : undefined;
-    session.report('E0506', span, `\`${pointer.split('/').pop() ?? reader.owner}\` takes ${describeType(wanted)}, and this is ${describeType(expression.type)}`, literal === undefined ? {} : {
+    const unit = inner.kind === 'number' && wanted === 'duration' ? { help: `write \`${inner.raw}s\` or \`${inner.raw}ms\`` } : {};
+    session.report('E0506', span, `\`${pointer.split('/').pop() ?? reader.owner}\` takes ${describeType(wanted)}, and this is ${describeType(expression.type)}`, literal === undefined ? unit : {
       help: `write \`${literal}\``,
       fix: { message: `write \`${literal}\``, edits: [{ span: inner.span, text: literal }] },
     });
     return fail();
   }
-  if (schema?.type === undefined && schema !== undefined && wanted === undefined && isNumeric(expression.type)) return expression.value as Json;
   return expression.value as Json;
+};
+
+const reportChoice = (session: Session, span: Span, name: string, written: string, choices: readonly Json[], at: Span): void => {
+  const near = suggest(written, choices.map(String));
+  session.report('E0508', span, `\`${name}\` is one of ${choices.map(String).join(', ')}`, near === undefined ? {} : {
+    help: `did you mean \`${near}\`?`,
+    fix: { message: `write \`${near}\``, edits: [{ span: at, text: JSON.stringify(near) }] },
+  });
 };
 
 const readObject = (reader: Reader, schema: OptionSchema | undefined, node: ObjectNode, pointer: string): Json => {

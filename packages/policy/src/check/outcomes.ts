@@ -74,7 +74,7 @@ const checkFact = (session: Session, block: Block, fact: FactNode): void => {
   }
   const subject: ExprNode = index === undefined ? name : { kind: 'index', object: name, index, span: { ...name.span, end: index.span.end } };
   const entry = session.catalogue.values.get(name.text);
-  const text = session.textOf(subject.span);
+  const text = index === undefined ? name.text : `${name.text}[${index.raw}]`;
   if (entry?.kind === 'signal' && (entry.name === 'over_limit' || entry.name === 'usage' || entry.name === 'sla' || entry.name === 'within')) {
     session.report('E0339', name.span, `\`${name.text}\` cannot be given`, { help: 'give what it is computed from' });
     return;

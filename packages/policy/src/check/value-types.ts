@@ -12,7 +12,7 @@ export const describeType = (type: ValueType): string => {
       case 'count':
         return 'a count';
       case 'string':
-        return 'a text';
+        return 'a string';
       case 'duration':
         return 'a duration';
       case 'bytes':
@@ -31,7 +31,7 @@ export const describeType = (type: ValueType): string => {
 
 const plural = (type: ValueType): string => {
   if (typeof type !== 'string') return 'enum' in type ? 'names' : 'lists';
-  return { bool: 'conditions', number: 'numbers', count: 'counts', string: 'texts', duration: 'durations', bytes: 'sizes', percent: 'percents', rate: 'rates', money: 'amounts of money' }[type];
+  return { bool: 'conditions', number: 'numbers', count: 'counts', string: 'strings', duration: 'durations', bytes: 'sizes', percent: 'percents', rate: 'rates', money: 'amounts of money' }[type];
 };
 
 export const isEnum = (type: ValueType): type is { readonly enum: readonly string[] } => typeof type === 'object' && 'enum' in type;

@@ -208,7 +208,7 @@ export const nameCodes = {
     title: 'unknown tenant',
     explanation: 'The name refers to no `define tenant`.',
     bad: 'test "a" { given tenant = "acme" expect default }',
-    good: 'define tenant "acme" { class: "gold" }',
+    good: 'define tenant "acme" { class: "high" }',
   },
   E0231: {
     severity: 'error',
