@@ -3,6 +3,7 @@ import { fakeClock, parsedRequest } from '../../../packages/testkit/src/index.ts
 import type { Core, RouteOutcome, Scheduler } from '../../../packages/core/src/index.ts';
 import { createCore } from '../../../packages/core/src/index.ts';
 import { toManifest } from '../../../packages/plugin-api/src/index.ts';
+import type { ManifestEntry } from '../../../packages/plugin-api/src/index.ts';
 import type { PolicyProgram } from '../../../packages/policy/src/index.ts';
 import { compilePolicy } from '../../../packages/policy/src/index.ts';
 import { createOptionChecker } from '../../../packages/config/src/index.ts';
@@ -16,6 +17,9 @@ import tokenAware from '../../../plugins/token-aware/src/index.ts';
 const plugins = [strategies, tokenAware, latency, pickers, admission, signals];
 const manifests = plugins.map((plugin) => toManifest(plugin));
 const checkOptions = createOptionChecker();
+
+/** Everything that the first-party plugins provide. */
+export const firstPartyEntries: readonly ManifestEntry[] = manifests.flatMap(({ entries }) => entries);
 
 /** What an endpoint holds before the requests of an example come. */
 export interface HeldState {
