@@ -2,8 +2,10 @@ import { isKnown, isNumericType } from '@signalbox/plugin-api';
 import type { Value } from '@signalbox/plugin-api';
 import type { BuiltinFunction, Expression } from '../ir.ts';
 import type { Column, EvaluationHost } from './evaluators.ts';
+import { compilePattern } from './linear-pattern.ts';
+import type { Pattern } from './linear-pattern.ts';
 import { candidateProperties, EVERY_ENDPOINT, targetKey } from './reads.ts';
-import { compilePattern, matchesPrompt, matchesText, sameValue, toBool, toDuration, toList, toLower, toNumber } from './runtime.ts';
+import { matchesPrompt, matchesText, sameValue, toBool, toDuration, toList, toLower, toNumber } from './runtime.ts';
 
 /** A boolean leaf (a bool that is not `and`, `or` or `not`) as it was evaluated. */
 export interface TraceLeaf {
@@ -26,7 +28,7 @@ export interface Frame {
   readonly pools: ReadonlyMap<string, number>;
   readonly trace: TraceSink | undefined;
   /** Compiled patterns by `matches` expression, filled as they are met. */
-  readonly patterns: WeakMap<Expression, RegExp>;
+  readonly patterns: WeakMap<Expression, Pattern>;
   /** The endpoint in hand, -1 for none. */
   readonly slot: number;
   readonly columns: ReadonlyMap<number, Column>;
@@ -152,7 +154,7 @@ function leafTruth(expression: Expression, frame: Frame): Truth {
   }
 }
 
-function patternOf(expression: Of<'matches'>, frame: Frame): RegExp {
+function patternOf(expression: Of<'matches'>, frame: Frame): Pattern {
   let pattern = frame.patterns.get(expression);
   if (pattern === undefined) {
     pattern = compilePattern(expression.pattern, expression.flags);

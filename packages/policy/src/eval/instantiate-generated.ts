@@ -2,9 +2,10 @@ import type { Value } from '@signalbox/plugin-api';
 import type { Expression, PolicyProgram } from '../ir.ts';
 import type { GeneratedArtefact, GeneratedConstant } from './artefact.ts';
 import type { CandidateFilter, CandidateValue, Evaluators, RequestPredicate, RequestValue } from './evaluators.ts';
+import { compilePattern } from './linear-pattern.ts';
 import { poolTargets } from './reads.ts';
 import { expressionRoles } from './roles.ts';
-import { compilePattern, RUNTIME } from './runtime.ts';
+import { RUNTIME } from './runtime.ts';
 
 /**
  * The evaluators of a program from the artefact that `generate` made of it, in this or another thread. Runs the artefact's text with

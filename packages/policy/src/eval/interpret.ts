@@ -4,6 +4,7 @@ import type { Expression, PolicyProgram } from '../ir.ts';
 import { evaluate, isTrue } from './evaluate.ts';
 import type { Frame, TraceSink } from './evaluate.ts';
 import type { Column, EvaluationHost, Evaluators } from './evaluators.ts';
+import type { Pattern } from './linear-pattern.ts';
 import { candidateProperties, poolTargets, targetKey } from './reads.ts';
 import type { Role } from './roles.ts';
 import { expressionRoles } from './roles.ts';
@@ -29,7 +30,7 @@ export function interpret(program: PolicyProgram, options: InterpretOptions = {}
   const targets = poolTargets(program);
   const pools = new Map(targets.map((target, index) => [targetKey(target), index]));
   const { trace } = options;
-  const patterns = new WeakMap<Expression, RegExp>();
+  const patterns = new WeakMap<Expression, Pattern>();
   const known: { readonly [name in Role]: Set<Expression> } = {
     predicate: new Set(),
     value: new Set(),

@@ -1,5 +1,6 @@
 import { isKnown } from '@signalbox/plugin-api';
 import type { Value } from '@signalbox/plugin-api';
+import type { Pattern } from './linear-pattern.ts';
 
 /** How much of a prompt `matches` sees, in UTF-16 code units. A longer prompt is searched as though it ended there. */
 export const PROMPT_SEARCH_LIMIT = 16_384;
@@ -7,14 +8,6 @@ export const PROMPT_SEARCH_LIMIT = 16_384;
 type Text = string | undefined;
 
 const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
-
-/**
- * The regular expression of a policy's pattern: flags `i`, `m`, `s` as written and always `u`, so that a character outside the basic
- * plane is one character and a senseless escape is an error. Throws `SyntaxError`.
- */
-export function compilePattern(pattern: string, flags: string): RegExp {
-  return new RegExp(pattern, `${flags}u`);
-}
 
 /** `number(s)`: a decimal number with optional sign, fraction and exponent, blanks around it allowed; anything else is NaN. */
 export function toNumber(text: Text): number {
@@ -65,12 +58,12 @@ export function clampValue(value: number, low: number, high: number): number {
 }
 
 /** Whether the text has a match. */
-export function matchesText(pattern: RegExp, text: Text): boolean | undefined {
+export function matchesText(pattern: Pattern, text: Text): boolean | undefined {
   return text === undefined ? undefined : pattern.test(text);
 }
 
 /** Whether the first `PROMPT_SEARCH_LIMIT` units have a match. No match is unknown if there is more text. */
-export function matchesPrompt(pattern: RegExp, text: Text): boolean | undefined {
+export function matchesPrompt(pattern: Pattern, text: Text): boolean | undefined {
   if (text === undefined) return undefined;
   if (text.length <= PROMPT_SEARCH_LIMIT) return pattern.test(text);
   return pattern.test(text.slice(0, PROMPT_SEARCH_LIMIT)) ? true : undefined;

@@ -5,6 +5,7 @@ import type { Span } from '../syntax/span.ts';
 import { evaluate, poolMembers } from './evaluate.ts';
 import type { Frame, PoolMember } from './evaluate.ts';
 import type { EvaluationHost } from './evaluators.ts';
+import type { Pattern } from './linear-pattern.ts';
 import { candidateProperties, EVERY_ENDPOINT, operandsOf } from './reads.ts';
 
 /** A signal or property as it was read. */
@@ -37,7 +38,7 @@ export function createExplainer(
   program: PolicyProgram,
   pools: ReadonlyMap<string, number>,
 ): (expression: Expression, host: EvaluationHost, slot?: number) => TraceNode {
-  const patterns = new WeakMap<Expression, RegExp>();
+  const patterns = new WeakMap<Expression, Pattern>();
   return (expression, host, slot) => {
     const properties = candidateProperties(expression);
     if (properties.length > 0 && slot === undefined) {
