@@ -1,4 +1,4 @@
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { hasErrors, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { CommentNode, StatementNode, TestNode } from '../syntax/ast.ts';
 import { parsePolicyInDetail } from '../syntax/parse-policy.ts';
 import type { ParseOptions, PolicyToken } from '../syntax/parse-result.ts';
@@ -31,12 +31,8 @@ interface PlacedComment {
 
 const splitLines = (text: string): readonly string[] => text.split(/\r\n|\n|\r/);
 
-/**
- * Lays out a policy in its one canonical form; there are no options. Comments stay with what they stand behind or above,
- * statements with syntax errors stay as they are, and blank lines are kept, one at most in a row. Formatting twice changes
- * nothing. Line breaks are those of the first line of the text (CRLF or LF); a byte order mark is dropped.
- */
-export const formatPolicy = (text: string, options: ParseOptions): FormatResult => {
+/** One round of formatting. */
+const layOutPolicy = (text: string, options: ParseOptions): FormatResult => {
   const { file, diagnostics, tokens: all, structureDamaged } = parsePolicyInDetail(text, options);
   if (structureDamaged) return { text, diagnostics };
 
@@ -62,11 +58,12 @@ export const formatPolicy = (text: string, options: ParseOptions): FormatResult 
   const commentsAfter = new Map<number, PlacedComment[]>();
   for (const comment of file.comments) {
     const before = tokenAt(comment.span.start) - 1;
-    const placed = commentsAfter.get(before) ?? [];
-    const end = placed.at(-1)?.comment.span.end ?? tokens[before]?.end ?? 0;
-    const sameLine = before >= 0 && placed.length === 0 && breaksBetween(end, comment.span.start) === 0;
-    placed.push({ comment, sameLine });
-    commentsAfter.set(before, placed);
+    const sameLine = before >= 0 && breaksBetween(tokens[before]?.end ?? 0, comment.span.start) === 0;
+    // What stands before a comma is laid out behind it.
+    const owner = tokens[before + 1]?.text === ',' ? before + 1 : before;
+    const placed = commentsAfter.get(owner) ?? [];
+    placed.push({ comment, sameLine: sameLine && placed.length === 0 });
+    commentsAfter.set(owner, placed);
   }
 
   /** Whether a finding lies in a stretch of text, or in the gap behind it. */
@@ -216,4 +213,17 @@ export const formatPolicy = (text: string, options: ParseOptions): FormatResult 
   const printed = lines.length === 0 ? '' : `${lines.join('\n')}\n`;
   const crlf = /^[^\r\n]*\r\n/.test(text);
   return { text: crlf ? printed.replaceAll('\n', '\r\n') : printed, diagnostics };
+};
+
+/**
+ * Lays out a policy in its one canonical form; there are no options. Comments stay with what they stand behind or above,
+ * statements with syntax errors stay as they are, and blank lines are kept, one at most in a row. Formatting twice changes
+ * nothing. Line breaks are those of the first line of the text (CRLF or LF); a byte order mark is dropped.
+ */
+export const formatPolicy = (text: string, options: ParseOptions): FormatResult => {
+  const result = layOutPolicy(text, options);
+  if (!hasErrors(result.diagnostics) || result.text === text) return result;
+  // Where a statement is torn, moving it to a line of its own can change how the rest is read.
+  const settled = layOutPolicy(result.text, options).text === result.text;
+  return settled ? result : { text, diagnostics: result.diagnostics };
 };

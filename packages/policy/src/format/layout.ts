@@ -41,23 +41,49 @@ const widthOf = (text: string): number => (/^[\x20-\x7E]*$/.test(text) ? text.le
 
 const isList = (layout: Layout): layout is readonly Layout[] => Array.isArray(layout);
 
-/** Whether it holds a line break that must be. */
-const mustBreak = (layout: Layout, known: Map<Layout, boolean>): boolean => {
-  if (typeof layout === 'string') return false;
+interface Breaks {
+  /** It holds a line break that must be. */
+  readonly must: boolean;
+  /** It ends in a comment: whatever follows stands on the next line. */
+  readonly endsInComment: boolean;
+  /** It prints nothing but white space. */
+  readonly blank: boolean;
+}
+
+const noBreaks: Breaks = { must: false, endsInComment: false, blank: true };
+
+const sequenceBreaks = (parts: readonly Layout[], known: Map<Layout, Breaks>): Breaks => {
+  let { must, endsInComment, blank } = noBreaks;
+  for (const part of parts) {
+    const breaks = breaksOf(part, known);
+    must ||= breaks.must;
+    if (!breaks.blank && part !== ',') {
+      must ||= endsInComment;
+      endsInComment = breaks.endsInComment;
+    }
+    blank &&= breaks.blank;
+  }
+  return { must, endsInComment, blank };
+};
+
+const breaksOf = (layout: Layout, known: Map<Layout, Breaks>): Breaks => {
+  if (typeof layout === 'string') return layout.trim() === '' ? noBreaks : { ...noBreaks, blank: false };
   const before = known.get(layout);
   if (before !== undefined) return before;
-  let answer: boolean;
-  if (isList(layout)) answer = layout.some((part) => mustBreak(part, known));
-  else if (layout.kind === 'fill') answer = layout.parts.some((part) => mustBreak(part, known));
-  else if (layout.kind === 'indent' || layout.kind === 'group') answer = mustBreak(layout.content, known);
-  else answer = layout.kind === 'hard' || layout.kind === 'own-comment' || layout.kind === 'trailing-comment';
-  known.set(layout, answer);
-  return answer;
+  let breaks = noBreaks;
+  if (isList(layout)) breaks = sequenceBreaks(layout, known);
+  else if (layout.kind === 'fill') breaks = sequenceBreaks(layout.parts, known);
+  else if (layout.kind === 'indent' || layout.kind === 'group') breaks = breaksOf(layout.content, known);
+  else if (layout.kind === 'hard') breaks = { ...noBreaks, must: true };
+  else if (layout.kind === 'own-comment') breaks = { must: true, endsInComment: false, blank: false };
+  else if (layout.kind === 'trailing-comment') breaks = { must: false, endsInComment: true, blank: false };
+  known.set(layout, breaks);
+  return breaks;
 };
 
 /** Prints a layout whose first character stands at column `level * 2`, which the caller has written. */
 export const printLayout = (layout: Layout, { level, width }: { readonly level: number; readonly width: number }): string => {
-  const breaks = new Map<Layout, boolean>();
+  const breaks = new Map<Layout, Breaks>();
   const lines: string[] = [];
   const comments: string[] = [];
   let current = '';
@@ -78,7 +104,8 @@ export const printLayout = (layout: Layout, { level, width }: { readonly level: 
     started = true;
   };
   const write = (text: string, at: number): void => {
-    // The comma of an object goes before the comment that ends its line.
+    if (text === ' ' && started && current.trim() === '' && comments.length === 0) return;
+    // A comma goes before the comment that ends its line.
     if (comments.length > 0 && text !== ',' && text.trim() !== '') newline(at);
     current += text;
     column += widthOf(text);
@@ -103,9 +130,10 @@ export const printLayout = (layout: Layout, { level, width }: { readonly level: 
         left -= 1;
       } else if (item.kind === 'soft') {
         if (!flat) return true;
-      } else if (item.kind === 'hard' || item.kind === 'own-comment' || item.kind === 'trailing-comment') return true;
+      } else if (item.kind === 'hard' || item.kind === 'own-comment') return true;
+      else if (item.kind === 'trailing-comment') continue;
       else if (item.kind === 'indent') pending.push({ level: at + 1, flat, layout: item.content });
-      else if (item.kind === 'group') pending.push({ level: at, flat: flat && !mustBreak(item, breaks), layout: item.content });
+      else if (item.kind === 'group') pending.push({ level: at, flat: flat && !breaksOf(item, breaks).must, layout: item.content });
       else for (let index = item.parts.length - 1; index >= 0; index -= 1) pending.push({ level: at, flat, layout: item.parts[index] ?? '' });
     }
     return false;
@@ -130,9 +158,11 @@ export const printLayout = (layout: Layout, { level, width }: { readonly level: 
           newline(at);
           break;
         case 'trailing-comment':
-          comments.push(item.text);
-          break;
         case 'own-comment':
+          if (item.kind === 'trailing-comment' && comments.length === 0) {
+            comments.push(item.text);
+            break;
+          }
           if (comments.length > 0 || current.trim() !== '' || !started) newline(at);
           current = ' '.repeat(at * indentWidth) + item.text;
           newline(at);
@@ -142,7 +172,7 @@ export const printLayout = (layout: Layout, { level, width }: { readonly level: 
           break;
         case 'group': {
           const asFlat: Command = { level: at, flat: true, layout: item.content };
-          const isFlat = flat || (!mustBreak(item, breaks) && fits(asFlat, stack, width));
+          const isFlat = flat || (!breaksOf(item, breaks).must && fits(asFlat, stack, width));
           stack.push({ level: at, flat: isFlat, layout: item.content });
           break;
         }
@@ -155,7 +185,7 @@ export const printLayout = (layout: Layout, { level, width }: { readonly level: 
           }
           const next = rest[0] ?? '';
           const pair: Command = { level: at, flat: true, layout: [content, separator, next] };
-          const both = flat || (!mustBreak(pair.layout, breaks) && fits(pair, [], width));
+          const both = flat || (!breaksOf(pair.layout, breaks).must && fits(pair, [], width));
           stack.push({ level: at, flat, layout: fill(rest) });
           stack.push({ level: at, flat: both, layout: separator });
           stack.push({ level: at, flat, layout: flat ? content : group(content) });

@@ -23,7 +23,7 @@ export interface NumberReading {
 const digitsPattern = /(?:[0-9][0-9_]*)?(?:\.[0-9][0-9_]*)*/y;
 const exponentPattern = /[eE][+-]?[0-9]+/y;
 const suffixPattern = /%|[A-Za-z_][A-Za-z0-9_]*/y;
-const periodPattern = /\/([A-Za-z]+)(?![A-Za-z0-9_.([])/y;
+const periodPattern = /\/([A-Za-z]+)(?![A-Za-z0-9_([]|\.(?!\.))/y;
 /** A unit that stands apart, unless it is the key of the next entry of an object, or a call. */
 const apartPattern =
   /[ \t]+(%|us|ms|s|m|h|d|k|Ki|M|Mi|B|KB|MB|GB|KiB|MiB|GiB|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?|millis|milliseconds?|percent|million|billion)(?![A-Za-z0-9_])(?![ \t]*[:.(])/y;

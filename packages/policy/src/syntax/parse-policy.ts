@@ -119,6 +119,7 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
   let language: LanguageNode | undefined;
   let pending: AnnotationNode[] = [];
   let pendingStart: number | undefined;
+  let pendingEnd = 0;
   let pendingBroken = false;
   let rules = 0;
   let owedClosers = 0;
@@ -295,9 +296,8 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
       const span = pending.at(-1)?.span ?? spanOfTokens(at, at + 1);
       found.push(createDiagnostic('E0131', span, 'no statement follows this annotation'));
     }
-    const to = tokens.findIndex((token, index) => index > at && token.startOffset >= (pending.at(-1)?.span.end ?? 0));
     pending = [];
-    add(brokenNode(at, to === -1 ? tokens.length : Math.max(to, at + 1)));
+    add(brokenNode(at, Math.max(pendingEnd, at + 1)));
   };
 
   const closeGroup = (index: number): void => {
@@ -317,6 +317,7 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
 
   const readAnnotations = (from: number, to: number): number => {
     pendingStart ??= from;
+    pendingEnd = to;
     const span = spanOfTokens(from, to);
     const { node, failure, diagnostics, taken } = statementParser.readAnnotations(tokens.slice(from, to), file);
     if (hasFatal(span)) {
@@ -332,7 +333,8 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
     }
     found.push(...diagnostics);
     pending.push(...(node ?? []));
-    return Math.max(from + 1, from + taken);
+    pendingEnd = Math.max(from + 1, from + taken);
+    return pendingEnd;
   };
 
   /** The end of the statement at `from`: the first `}` that is not its own. */

@@ -30,9 +30,11 @@ const isInside = (tokens: readonly LexToken[], index: number): boolean => {
   const after = tokens[index + 1]?.tokenType;
   if (before === t.Dot || after === t.Colon) return true;
   if (before === undefined || type === undefined) return false;
-  if (tokens[index]?.lineStart === false && incomplete.has(before)) return true;
+  if (tokens[index]?.lineStart === false && incomplete.has(before) && tokens[index - 2]?.tokenType !== t.Dot) return true;
   const isVerb = verbs.has(type);
-  if (isVerb && (before === t.Else || before === t.Default)) return true;
+  if (isVerb && before === t.Else) return true;
+  // After `always default` the next statement may begin.
+  if (isVerb && before === t.Default && !isInside(tokens, index - 1)) return true;
   if (!isVerb && type !== t.Route && type !== t.Default) return false;
   if (outcomeIntroducers.has(before)) return true;
   return before === t.Not && tokens[index - 2]?.tokenType === t.Expect;
@@ -41,11 +43,17 @@ const isInside = (tokens: readonly LexToken[], index: number): boolean => {
 /** Indices of the tokens with which the statements of a file begin; an annotation begins one too. Always starts with 0. */
 export const statementStarts = (tokens: readonly LexToken[]): readonly number[] => {
   const starts = [0];
+  // Parentheses and square brackets open since the innermost brace, and around it.
   let depth = 0;
+  const around: number[] = [];
   for (const [index, token] of tokens.entries()) {
     const type = token.tokenType;
     if (openers.has(type)) depth += 1;
     else if (closers.has(type)) depth = Math.max(0, depth - 1);
+    else if (type === t.LCurly) {
+      around.push(depth);
+      depth = 0;
+    } else if (type === t.RCurly) depth = around.pop() ?? 0;
     const begins =
       (type === t.At && (depth === 0 || token.lineStart)) ||
       (statementTypes.has(type) && (depth === 0 || token.lineStart) && !isInside(tokens, index));
