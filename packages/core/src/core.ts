@@ -347,8 +347,8 @@ class RoutingCore implements Core {
         if (outcome === 'refused' && !waitsForRoom(state)) return this.#refused(state, state.refusal ?? TOO_LATE);
         state.place = place;
       }
-    } else if (state.routeIndex >= 0 && place.key.startsWith('route:') && !state.sawAvailable) {
-      return this.#refused(state, state.refusal ?? GONE);
+    } else if (isRouteQueue(state) && !state.sawAvailable) {
+      return this.#refused(state, GONE);
     }
     const nowMs = state.frame.nowMs;
     const maxWait = place.with.maxWait?.(state.frame);
@@ -390,7 +390,7 @@ class RoutingCore implements Core {
     const waited = state.place;
     const outcome = pipeline.decide(state);
     if (outcome === 'leased') return this.#dispatched(state);
-    if (outcome === 'queued' && state.place?.key.startsWith('route:') === true && pipeline.hasElse(state)) {
+    if (outcome === 'queued' && isRouteQueue(state) && pipeline.hasElse(state)) {
       if (pipeline.goElse(state) === 'leased') return this.#dispatched(state);
       if (state.refusal !== undefined && state.refusal.code !== 'no_endpoint') return this.#refused(state, state.refusal);
     }
@@ -414,9 +414,14 @@ class RoutingCore implements Core {
     const { state } = entry;
     this.#refresh(state);
     const outcome = this.#services.pipeline.decide(state);
-    if (outcome === 'queued' || (outcome === 'refused' && waitsForRoom(state))) return false;
+    const gone = outcome === 'queued' && isRouteQueue(state) && !state.sawAvailable;
+    if ((outcome === 'queued' && !gone) || (outcome === 'refused' && waitsForRoom(state))) return false;
     this.#queues.remove(entry);
     const leave = this.#leavers.get(entry);
+    if (gone) {
+      leave?.(this.#refused(state, GONE));
+      return true;
+    }
     if (outcome !== 'leased') {
       leave?.(this.#refused(state, state.refusal ?? TOO_LATE));
       return true;
@@ -497,6 +502,11 @@ class RoutingCore implements Core {
     }
     return written;
   }
+}
+
+/** Whether the request waits at an `else queue`, and not at an admission rule. */
+function isRouteQueue(state: RequestState): boolean {
+  return state.place?.key.startsWith('route:') === true;
 }
 
 /** Whether a refusal is for want of room at endpoints that are up. */

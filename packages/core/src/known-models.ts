@@ -4,7 +4,7 @@ import type { Expression, PolicyProgram } from '@signalbox/policy';
 export interface KnownModels {
   /** Models of tiers, literals that the policy compares `model` with, and those listed in `define gateway`. */
   readonly names: ReadonlySet<string>;
-  /** Any name will do: the policy says so, or a tier states no model and so serves whatever its servers do. */
+  /** Any name will do: the policy says so or names no model at all, or a tier states none and so serves whatever its servers do. */
   readonly any: boolean;
 }
 
@@ -44,7 +44,7 @@ export function knownModels(program: PolicyProgram): KnownModels {
     }
   };
   for (const rule of [...program.admission, ...program.routes]) if (rule.when !== undefined) visit(rule.when);
-  return { names, any };
+  return { names, any: any || names.size === 0 };
 }
 
 function literals(expression: Expression, into: Set<string>): void {

@@ -71,8 +71,22 @@ export class LiveRequest implements Forward {
     return this.#state.deadlineMs;
   }
 
+  /** As it stands: the data plane puts route, tier, endpoint and reasons into the head of the answer. */
   get decision(): DecisionRecord {
-    return recordOf(this.#state, this.#services);
+    const state = this.#state;
+    const record = recordOf(state, this.#services);
+    if (!state.finished) this.#describe(record);
+    return record;
+  }
+
+  #describe(record: DecisionRecord): void {
+    const state = this.#state;
+    record.verdict = 'routed';
+    record.route = state.version.policy.routes[state.routeIndex]?.rule.label ?? '';
+    record.tier = this.#attempt.tier;
+    record.endpoint = this.#attempt.endpoint;
+    record.servedModel = this.#attempt.model ?? state.model;
+    record.reasons.splice(0, record.reasons.length, ...reasonsOf(state));
   }
 
   next(failure: AttemptFailure): NextStep {
@@ -133,14 +147,9 @@ export class LiveRequest implements Forward {
     settleLimits(state, services, end);
     if (end.outcome === 'ok' && end.upstreamStatus < 400) this.#learn(end);
     services.served(state, end.promptTokens, end.outputTokens);
-    record.verdict = 'routed';
-    record.tier = this.#attempt.tier;
-    record.endpoint = this.#attempt.endpoint;
-    record.servedModel = this.#attempt.model ?? state.model;
+    this.#describe(record);
     record.code = end.outcome === 'ok' ? '' : (state.refusal?.code ?? end.outcome);
-    record.route = state.version.policy.routes[state.routeIndex]?.rule.label ?? '';
     fillEnd(record, end);
-    record.reasons.push(...reasonsOf(state));
     close(state, services, record);
   }
 
@@ -203,6 +212,7 @@ export class LiveRequest implements Forward {
 
   #step(waitMs: number): NextStep {
     this.#attempt = this.#begin();
+    this.#state.attemptStartMs += waitMs;
     return { kind: 'attempt', attempt: this.#attempt, waitMs };
   }
 
@@ -215,12 +225,12 @@ export class LiveRequest implements Forward {
 
   #begin(): Attempt {
     const state = this.#state;
-    const { fleet, budget, clock } = this.#services;
+    const { fleet, budget } = this.#services;
     const slot = state.lease?.slot ?? 0;
     const target = fleet.endpointTargets[slot];
     if (target === undefined || state.active === undefined) throw new TypeError('a lease stands for an endpoint that is not in the fleet');
     state.attemptNumber++;
-    state.attemptStartMs = clock.now();
+    state.attemptStartMs = state.frame.nowMs;
     const tier = fleet.texts.tier[slot] ?? '';
     const endpoint = fleet.texts.name[slot] ?? '';
     if (state.attemptNumber === 1) budget.earn(tier);

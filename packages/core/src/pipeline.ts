@@ -290,7 +290,7 @@ export class Pipeline {
     frame.stamp++;
     const { eligible } = pool;
     let { length } = eligible;
-    if (length > 0) state.sawAvailable = true;
+    if (length > 0 || pool.coming) state.sawAvailable = true;
     frame.droppedUnavailable = pool.unavailableCount;
     frame.droppedUnhealthy = pool.unhealthyCount;
     frame.droppedCapacity = 0;

@@ -1,6 +1,6 @@
 // perf: runs over all candidates of every decision; scratch memory is made once, nothing is allocated per call.
-import { firstInOrder } from '@signalbox/chwbl';
-import type { Hash64 } from '@signalbox/chwbl';
+import { createRanker, firstInOrder } from '@signalbox/chwbl';
+import type { Hash64, Ranker } from '@signalbox/chwbl';
 import { clampScores, normaliseCosts, normaliseGains } from '@signalbox/plugin-api';
 import type { RandomSource } from '@signalbox/plugin-api';
 import type { CandidateValue } from '@signalbox/policy';
@@ -73,6 +73,8 @@ export function createRanking(fleet: Fleet): Ranking {
   tied.weights = evenWeights;
   tied.slots = tiedSlots;
   const seedKey: { hi: number; lo: number } = { hi: 0, lo: 0 };
+  const firsts = new Int32Array(capacity);
+  let ranker: Ranker | undefined;
   let computedTiers = 0;
 
   const scratch = (list: Float64Array[], index: number): Float64Array => (list[index] ??= new Float64Array(capacity));
@@ -129,18 +131,27 @@ export function createRanking(fleet: Fleet): Ranking {
     return kept;
   };
 
-  const breakByHash = (frame: Frame, slots: Int32Array, count: number): number => {
+  /** Puts the first `wanted` of `ties[0..count)` by rendezvous order at the front of `ties`; returns how many. */
+  const orderByHash = (frame: Frame, slots: Int32Array, count: number, wanted: number): number => {
     for (let j = 0; j < count; j++) tiedSlots[j] = slots[ties[j]!]!;
     tied.length = count;
     seedKey.hi = spread(frame.seed ^ 0x5bd1e995);
     seedKey.lo = spread(frame.seed);
-    const slot = firstInOrder(tied, seedKey as Hash64);
-    for (let j = 0; j < count; j++) if (tiedSlots[j] === slot) return ties[j]!;
-    return ties[0]!;
+    let found = 1;
+    if (wanted === 1) firsts[0] = firstInOrder(tied, seedKey as Hash64);
+    else found = (ranker ??= createRanker(capacity)).top(tied, seedKey as Hash64, wanted, firsts);
+    for (let f = 0; f < found; f++) {
+      let j = f;
+      while (slots[ties[j]!] !== firsts[f]) j++;
+      const position = ties[j]!;
+      ties[j] = ties[f]!;
+      ties[f] = position;
+    }
+    return found;
   };
 
-  /** The position of the best candidate that is not taken. */
-  const best = (tiers: readonly RankTier[], frame: Frame, slots: Int32Array, length: number, first: boolean): number => {
+  /** Puts the positions of the best candidates not yet taken, which tie by every tier, into `ties`: at most `wanted`; returns how many. */
+  const best = (tiers: readonly RankTier[], frame: Frame, slots: Int32Array, length: number, first: boolean, wanted: number): number => {
     const tier = tiers[0]!;
     const values = compute(tiers, 0, frame, slots, length);
     const sign = signOf(tier);
@@ -168,7 +179,7 @@ export function createRanking(fleet: Fleet): Ranking {
     }
     if (count === 0) {
       for (let i = 0; i < length; i++) if (taken[i] === 0) ties[count++] = i;
-      if (count === 0) return -1;
+      if (count === 0) return 0;
     } else if (tier.length > 1) {
       count = 0;
       for (let i = 0; i < length; i++) if (taken[i] === 0 && sign * values[i]! >= top - SUM_TIE) ties[count++] = i;
@@ -177,7 +188,7 @@ export function createRanking(fleet: Fleet): Ranking {
       // `compute` uses no tie memory, so the list survives it.
       count = narrow(compute(tiers, t, frame, slots, length), tiers[t]!, count);
     }
-    return count === 1 ? ties[0]! : breakByHash(frame, slots, count);
+    return count === 1 ? 1 : orderByHash(frame, slots, count, wanted < count ? wanted : count);
   };
 
   const list = (frame: Frame, tier: RankTier, slots: Int32Array, position: number, place: number): void => {
@@ -193,12 +204,15 @@ export function createRanking(fleet: Fleet): Ranking {
   const orderByHost = (tiers: readonly RankTier[], frame: Frame, slots: Int32Array, length: number, k: number): number => {
     const wanted = k < length ? k : length;
     let count = 0;
-    for (; count < wanted; count++) {
-      const position = best(tiers, frame, slots, length, count === 0);
-      if (position < 0) break;
-      taken[position] = 1;
-      chosen[count] = position;
-      list(frame, tiers[0]!, slots, position, count);
+    while (count < wanted) {
+      const found = best(tiers, frame, slots, length, count === 0, wanted - count);
+      if (found === 0) break;
+      for (let j = 0; j < found; j++, count++) {
+        const position = ties[j]!;
+        taken[position] = 1;
+        chosen[count] = position;
+        list(frame, tiers[0]!, slots, position, count);
+      }
     }
     for (let j = 0; j < count; j++) taken[chosen[j]!] = 0;
     return count;

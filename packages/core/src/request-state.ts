@@ -60,7 +60,7 @@ export class RequestState {
   smallestRetryAfter: number = Number.NaN;
   raceRepeated = false;
 
-  /** Some target had an endpoint that is up: the fleet is full rather than gone. */
+  /** Some target had an endpoint that is up or coming: the fleet is full rather than gone. */
   sawAvailable = false;
   refusal: RefusalCause | undefined = undefined;
   place: BoundQueue | undefined = undefined;

@@ -30,6 +30,8 @@ export interface TargetPool {
   readonly panic: boolean;
   /** Some eligible endpoint has a limit, is half-open or asked to be left alone, so that each must be looked at. */
   readonly limited: boolean;
+  /** Some endpoint is loading or asleep, and so may come. */
+  readonly coming: boolean;
   readonly unhealthyCount: number;
   readonly unavailableCount: number;
   /** Brings the lists up to date. Cheap when nothing changed. */
@@ -51,6 +53,7 @@ class CachedPool implements TargetPool {
   noneHealthy = true;
   panic = false;
   limited = false;
+  coming = false;
   unhealthyCount = 0;
   unavailableCount = 0;
   readonly #source: PoolSource;
@@ -90,6 +93,7 @@ class CachedPool implements TargetPool {
     const healthy = groups.flatMap((group) => group.healthy);
     const available = groups.flatMap((group) => group.available);
     this.panic = false;
+    this.coming = members.some((slot) => (flags[slot]! & (FLAG.draining | FLAG.cordoned)) === 0 && (flags[slot]! & (FLAG.loading | FLAG.asleep)) !== 0);
     const eligible = groups.flatMap((group) => {
       if (group.available.length === 0 || group.healthy.length >= group.available.length * PANIC_SHARE) return group.healthy;
       // A tier without a healthy endpoint adds nothing while another of the same pool has some.

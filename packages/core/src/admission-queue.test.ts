@@ -1,0 +1,292 @@
+import type { Modifiers, OrderKey } from '@signalbox/policy';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Forward, Refusal, RouteOutcome, RouteRequest } from './router.ts';
+import type { TestCore } from './program.fixture.ts';
+import { admission, compare, constant, destination, OK, ProgramBuilder, request, route, testCore, tier, verdict } from './program.fixture.ts';
+
+interface Waiting {
+  readonly request: RouteRequest;
+  outcome: RouteOutcome | undefined;
+}
+
+/** Routes a request and notes its outcome when it comes. */
+function ask(t: TestCore, more: Parameters<typeof request>[0] = {}): Waiting {
+  const asked = request({ receivedAtMs: t.time.nowMs, ...more });
+  const waiting: Waiting = { request: asked, outcome: undefined };
+  const outcome = t.core.router.route(asked);
+  if (outcome instanceof Promise) void outcome.then((settled) => (waiting.outcome = settled));
+  else waiting.outcome = outcome;
+  return waiting;
+}
+
+const settle = async (): Promise<void> => {
+  for (let i = 0; i < 5; i++) await Promise.resolve();
+};
+
+const forwarded = (waiting: Waiting): Forward => {
+  if (waiting.outcome?.kind !== 'forward') throw new Error(`not forwarded: ${JSON.stringify(waiting.outcome ?? null)}`);
+  return waiting.outcome;
+};
+const refused = (waiting: Waiting): Refusal => {
+  if (waiting.outcome?.kind !== 'refuse') throw new Error('not refused');
+  return waiting.outcome;
+};
+
+/** One endpoint with room for one request; `else queue`. */
+function elseQueue(modifiers: Modifiers = {}, more: { readonly afterwards?: boolean; readonly by?: readonly OrderKey[] } = {}): TestCore {
+  const b = new ProgramBuilder();
+  b.signal('tenant.id');
+  const queue = verdict('queue', modifiers);
+  return testCore(
+    b.program({
+      tiers: [tier('A', 1, { maxRequests: 1 }), tier('B', 1)],
+      routes: [
+        route('default', [
+          destination('A', [b.leastTokens()]),
+          { ...queue, ...(more.by === undefined ? {} : { by: more.by }) } as typeof queue,
+          ...(more.afterwards === true ? [destination('B', [b.leastTokens()])] : []),
+        ]),
+      ],
+    }),
+  );
+}
+
+test('a request that waits goes when the lease before it ends', async () => {
+  const t = elseQueue();
+  const first = ask(t);
+  const second = ask(t);
+  await settle();
+  expect(second.outcome).toBeUndefined();
+  expect(t.core.status()).toMatchObject({ queued: 1, leasesOpen: 1 });
+  t.time.advance(40);
+  forwarded(first).finish(OK);
+  await settle();
+  const one = forwarded(second);
+  one.finish(OK);
+  expect(t.records[1]).toMatchObject({ queuedMs: 40, reasons: ['default', 'queued'] });
+  expect(t.core.status()).toMatchObject({ queued: 0, leasesOpen: 0 });
+  t.time.advance(100);
+  expect(t.time.timers).toBe(0);
+});
+
+test('at max_wait it takes the next `else`, and without one 503 queue_timeout', async () => {
+  const t = elseQueue({ maxWait: constant(2) }, { afterwards: true });
+  ask(t);
+  const second = ask(t);
+  t.time.advance(1999);
+  await settle();
+  expect(second.outcome).toBeUndefined();
+  t.time.advance(1);
+  await settle();
+  expect(forwarded(second).attempt.tier).toBe('B');
+
+  const bare = elseQueue({ maxWait: constant(2) });
+  ask(bare);
+  const late = ask(bare);
+  bare.time.advance(2000);
+  await settle();
+  expect(refused(late)).toMatchObject({ status: 503, code: 'queue_timeout', retryAfterSeconds: 1 });
+  refused(late).finish();
+  expect(bare.records[0]).toMatchObject({ verdict: 'refused', code: 'queue_timeout', queuedMs: 2000 });
+});
+
+test('a caller\'s deadline ends the wait with 504', async () => {
+  const t = elseQueue();
+  ask(t);
+  const second = ask(t, { deadlineMs: 500 });
+  t.time.advance(500);
+  await settle();
+  expect(refused(second)).toMatchObject({ status: 504, code: 'upstream_timeout' });
+});
+
+test('a client that goes away is taken out of line', async () => {
+  const t = elseQueue();
+  ask(t);
+  const second = ask(t);
+  second.request.onAbort?.();
+  await settle();
+  expect(refused(second).status).toBe(499);
+  refused(second).finish();
+  expect(t.core.status()).toMatchObject({ queued: 0, leasesOpen: 1 });
+  t.time.advance(1000);
+  expect(t.time.timers).toBe(0);
+});
+
+test('a full queue refuses, or displaces by `overflow`', async () => {
+  const outcomes = async (overflow: 'oldest' | 'newest' | 'lowest' | 'refuse', priorities: readonly string[]): Promise<(string | undefined)[]> => {
+    const t = elseQueue({ maxDepth: 2, overflow });
+    ask(t);
+    const waiting = priorities.map((priority) => ask(t, { headers: { 'x-priority': priority } }));
+    await settle();
+    return waiting.map(({ outcome }) => (outcome?.kind === 'refuse' ? outcome.code : undefined));
+  };
+  expect(await outcomes('refuse', ['normal', 'normal', 'normal'])).toEqual([undefined, undefined, 'queue_full']);
+  expect(await outcomes('oldest', ['normal', 'normal', 'normal'])).toEqual(['queue_full', undefined, undefined]);
+  expect(await outcomes('newest', ['normal', 'normal', 'normal'])).toEqual([undefined, 'queue_full', undefined]);
+  expect(await outcomes('lowest', ['low', 'normal', 'normal'])).toEqual(['queue_full', undefined, undefined]);
+  expect(await outcomes('lowest', ['normal', 'normal', 'normal'])).toEqual([undefined, undefined, 'queue_full']);
+});
+
+test('classes go first, then the earliest deadline; past half full the newest', async () => {
+  const order = async (maxDepth: number): Promise<string[]> => {
+    const t = elseQueue({ maxDepth });
+    let current = forwarded(ask(t));
+    const waiting = [
+      ask(t, { id: 'low', headers: { 'x-priority': 'low' } }),
+      ask(t, { id: 'late', deadlineMs: 9e6 }),
+      ask(t, { id: 'early', deadlineMs: 5e6 }),
+      ask(t, { id: 'last' }),
+    ];
+    const ids: string[] = [];
+    for (let i = 0; i < waiting.length; i++) {
+      current.finish(OK);
+      await settle();
+      const next = waiting.find((one) => one.outcome?.kind === 'forward' && !ids.includes(one.request.id));
+      if (next === undefined) throw new Error('nobody went');
+      ids.push(next.request.id);
+      current = forwarded(next);
+    }
+    return ids;
+  };
+  expect(await order(100)).toEqual(['early', 'late', 'last', 'low']);
+  expect((await order(4))[0]).toBe('last');
+});
+
+test('a fair queue serves the key that has had the fewest weighted tokens', async () => {
+  const by: readonly OrderKey[] = [
+    {
+      key: 'weighted_fair',
+      provider: { kind: 'builtin' },
+      arguments: [{ kind: 'expression', name: 'key', expression: { kind: 'signal', index: 0, type: 'string', scope: 'request', span: { file: '', start: 0, end: 0 } } }],
+    },
+  ];
+  const t = elseQueue({}, { by });
+  let current = forwarded(ask(t, { tenant: 'greedy' }));
+  const waiting = [
+    ...Array.from({ length: 6 }, () => ask(t, { tenant: 'greedy' })),
+    ...Array.from({ length: 3 }, () => ask(t, { tenant: 'modest' })),
+  ];
+  const served: string[] = [];
+  const done = new Set<Waiting>();
+  for (let i = 0; i < waiting.length; i++) {
+    current.finish(OK);
+    await settle();
+    const next = waiting.find((one) => one.outcome?.kind === 'forward' && !done.has(one));
+    if (next === undefined) throw new Error('nobody went');
+    done.add(next);
+    served.push(next.request.tenant ?? '');
+    current = forwarded(next);
+  }
+  // Both waited from the start: they alternate until one has nothing left.
+  expect(served.slice(0, 6).filter((name) => name === 'modest')).toHaveLength(3);
+});
+
+test('a queue rule with a condition holds requests while it is true; one without, while there is no room', async () => {
+  const b = new ProgramBuilder();
+  const hot = compare('>', b.signal('cluster.inflight_requests', 'count'), constant(1));
+  const t = testCore(
+    b.program({
+      tiers: [tier('A', 1)],
+      admission: [admission('queue', 'brown-out', hot, { with: { maxWait: constant(5) } })],
+      routes: [route('default', [destination('A', [b.leastTokens()])])],
+    }),
+  );
+  const first = ask(t);
+  const second = ask(t);
+  const third = ask(t);
+  expect([first, second].map((one) => one.outcome?.kind)).toEqual(['forward', 'forward']);
+  t.time.advance(300);
+  await settle();
+  expect(third.outcome).toBeUndefined();
+  forwarded(first).finish(OK);
+  await settle();
+  expect(third.outcome?.kind).toBe('forward');
+
+  const c = new ProgramBuilder();
+  const always = testCore(
+    c.program({
+      tiers: [tier('A', 1, { maxRequests: 1 })],
+      admission: [admission('queue', 'all')],
+      routes: [route('default', [destination('A', [c.leastTokens()])])],
+    }),
+  );
+  const now = ask(always);
+  expect(now.outcome?.kind).toBe('forward');
+  const later = ask(always);
+  await settle();
+  expect(later.outcome).toBeUndefined();
+  forwarded(now).finish(OK);
+  await settle();
+  expect(later.outcome?.kind).toBe('forward');
+});
+
+test('a request whose targets are all gone is refused at once, in line or at the door', async () => {
+  const t = elseQueue();
+  ask(t);
+  const waiting = ask(t);
+  t.core.cordon('A/1', true);
+  await settle();
+  expect(refused(waiting)).toMatchObject({ code: 'no_endpoint' });
+  expect(ask(t).outcome).toMatchObject({ kind: 'refuse', code: 'no_endpoint' });
+});
+
+test('a waiting request ends on the version that it came with', async () => {
+  const t = elseQueue();
+  const first = ask(t);
+  const second = ask(t);
+  const b = new ProgramBuilder();
+  t.core.activate(
+    t.core.prepare(b.program({ tiers: [tier('A', 1, { maxRequests: 1 }), tier('B', 1)], routes: [route('new', [destination('B', [b.leastTokens()])])], hash: 'another' })),
+  );
+  expect(forwarded(ask(t)).attempt.tier).toBe('B');
+  expect(t.core.status().versions).toBe(2);
+  forwarded(first).finish(OK);
+  await settle();
+  expect(forwarded(second).attempt.tier).toBe('A');
+  forwarded(second).finish(OK);
+  expect(t.records.map((record) => record.policy)).toEqual(['feedfacecafe', 'feedfacecafe']);
+  expect(t.core.status().versions).toBe(1);
+});
+
+test('however requests come, wait, leave and end, nothing is lost and nothing is held at rest', async () => {
+  const step = fc.oneof(
+    fc.record({ do: fc.constant('ask' as const), priority: fc.constantFrom('critical', 'high', 'normal', 'low'), deadline: fc.integer({ min: 1, max: 4000 }) }),
+    fc.record({ do: fc.constant('finish' as const), which: fc.nat(30) }),
+    fc.record({ do: fc.constant('abort' as const), which: fc.nat(30) }),
+    fc.record({ do: fc.constant('wait' as const), ms: fc.nat(700) }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 60 }), fc.constantFrom('oldest' as const, 'newest' as const, 'lowest' as const, 'refuse' as const), async (steps, overflow) => {
+      const t = elseQueue({ maxWait: constant(1), maxDepth: 3, overflow }, { afterwards: false });
+      const all: Waiting[] = [];
+      const live = (): Waiting[] => all.filter((one) => one.outcome?.kind === 'forward');
+      for (const one of steps) {
+        if (one.do === 'ask') all.push(ask(t, { headers: { 'x-priority': one.priority }, deadlineMs: t.time.nowMs + one.deadline }));
+        else if (one.do === 'wait') t.time.advance(one.ms);
+        else if (one.do === 'abort') all[one.which]?.request.onAbort?.();
+        else {
+          const forwards = live();
+          const chosen = forwards[one.which % Math.max(1, forwards.length)];
+          if (chosen !== undefined) forwarded(chosen).finish(OK);
+        }
+        await settle();
+        expect(t.core.status().queued).toBeLessThanOrEqual(3);
+        expect(t.core.endpoints()[0]?.inflightRequests).toBeLessThanOrEqual(1);
+      }
+      // As requests end, those behind them go.
+      for (let round = 0; round <= all.length; round++) {
+        for (const one of live()) forwarded(one).finish(OK);
+        t.time.advance(1000);
+        await settle();
+      }
+      for (const one of all) if (one.outcome?.kind === 'refuse') one.outcome.finish();
+      expect(all.every((one) => one.outcome !== undefined)).toBe(true);
+      expect(t.records).toHaveLength(all.length);
+      expect(t.core.status()).toMatchObject({ queued: 0, leasesOpen: 0, leaseFaults: 0 });
+      t.time.advance(1000);
+      expect(t.time.timers).toBe(0);
+    }),
+    { numRuns: 60 },
+  );
+});

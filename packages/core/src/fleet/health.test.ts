@@ -1,0 +1,86 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { definitions, tier, toTier } from '../program.fixture.ts';
+import { Fleet } from './fleet.ts';
+import { FLAG } from './fleet-table.ts';
+
+const fleetOf = (count: number): Fleet => {
+  const fleet = new Fleet({ capacity: 16, allocate: (bytes) => new ArrayBuffer(bytes), random: { next: () => 0.5 } });
+  fleet.apply(definitions([tier('A', count)]));
+  return fleet;
+};
+
+const fail = (fleet: Fleet, slot: number, times: number, nowMs: number): void => {
+  for (let i = 0; i < times; i++) fleet.health.failed(slot, nowMs, fleet.table.ejections[slot] ?? 0);
+};
+const healthy = (fleet: Fleet): number[] => {
+  const pool = fleet.pool([toTier('A')]);
+  pool.refresh();
+  return [...pool.healthy];
+};
+
+test('five failures in a row eject for 10 s and half the jitter, a success between them does not', () => {
+  const fleet = fleetOf(4);
+  fail(fleet, 0, 4, 0);
+  fleet.health.succeeded(0, 0, 0);
+  for (let i = 0; i < 40; i++) fleet.health.succeeded(0, 0, 0);
+  fail(fleet, 0, 4, 0);
+  expect(healthy(fleet)).toEqual([0, 1, 2, 3]);
+  fail(fleet, 0, 1, 0);
+  expect(healthy(fleet)).toEqual([1, 2, 3]);
+  fleet.health.expire(10_999);
+  expect(healthy(fleet)).toEqual([1, 2, 3]);
+  fleet.health.expire(11_000);
+  expect(healthy(fleet)).toEqual([0, 1, 2, 3]);
+  expect((fleet.table.flags[0] ?? 0) & FLAG.halfOpen).toBe(FLAG.halfOpen);
+});
+
+test('in half-open one failure ejects again, for longer; a success of a request from before the ejection does not count', () => {
+  const fleet = fleetOf(4);
+  fail(fleet, 0, 5, 0);
+  fleet.health.expire(20_000);
+  fleet.health.succeeded(0, 20_000, 0);
+  expect((fleet.table.flags[0] ?? 0) & FLAG.halfOpen).toBe(FLAG.halfOpen);
+  fail(fleet, 0, 1, 20_000);
+  expect(fleet.table.ejectedUntil[0]).toBe(20_000 + 22_000);
+  fleet.health.expire(42_000);
+  fleet.health.succeeded(0, 42_000, 2);
+  expect((fleet.table.flags[0] ?? 0) & (FLAG.halfOpen | FLAG.ejected)).toBe(0);
+});
+
+test('under 80 % success over ten attempts or more ejects', () => {
+  const fleet = fleetOf(4);
+  for (let i = 0; i < 9; i++) {
+    if (i % 3 === 0) fail(fleet, 0, 1, i);
+    else fleet.health.succeeded(0, i, 0);
+  }
+  expect(healthy(fleet)).toEqual([0, 1, 2, 3]);
+  fail(fleet, 0, 2, 9);
+  expect(healthy(fleet)).toEqual([1, 2, 3]);
+});
+
+test('whatever fails, at most half of the tier is ejected', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 9 }), fc.array(fc.record({ slot: fc.nat(8), times: fc.integer({ min: 1, max: 6 }), wait: fc.nat(20_000) }), { maxLength: 60 }), (count, steps) => {
+      const fleet = fleetOf(count);
+      let nowMs = 0;
+      for (const { slot, times, wait } of steps) {
+        nowMs += wait;
+        fleet.health.expire(nowMs);
+        if (slot < count) fail(fleet, slot, times, nowMs);
+        expect(healthy(fleet).length).toBeGreaterThanOrEqual(count / 2);
+      }
+    }),
+  );
+});
+
+test('the error rate is that of the last half minute or so, and unknown without attempts', () => {
+  const fleet = fleetOf(2);
+  expect(fleet.health.errorRate(0, 0)).toBeNaN();
+  fail(fleet, 0, 1, 0);
+  fleet.health.succeeded(0, 0, 0);
+  expect(fleet.health.errorRate(0, 0)).toBe(0.5);
+  for (let i = 0; i < 20; i++) fleet.health.succeeded(0, 60_000, 0);
+  expect(fleet.health.errorRate(0, 60_000)).toBeLessThan(0.02);
+  expect(fleet.health.errorRate(0, 600_000)).toBeNaN();
+});

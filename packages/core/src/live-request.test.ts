@@ -1,0 +1,301 @@
+import { expect, test } from 'vitest';
+import fc from 'fast-check';
+import type { Modifiers } from '@signalbox/policy';
+import type { AttemptFailure, Forward, NextStep } from './router.ts';
+import type { TestCore } from './program.fixture.ts';
+import { compare, constant, destination, OK, ProgramBuilder, route, SPAN, testCore, tier, toTier, verdict } from './program.fixture.ts';
+
+const failure = (cause: AttemptFailure['cause'], more: Partial<AttemptFailure> = {}): AttemptFailure => ({
+  cause,
+  status: 0,
+  retryAfterSeconds: Number.NaN,
+  durationMs: 5,
+  ...more,
+});
+
+function build(count: number, modifiers: Modifiers = {}, more: { readonly elseTier?: boolean } = {}): TestCore {
+  const b = new ProgramBuilder();
+  return testCore(
+    b.program({
+      tiers: [tier('A', count, { model: 'm' }), tier('B', 1, { model: 'small' }), tier('C', 1, { model: 'm' })],
+      routes: [
+        route('default', [
+          destination('A', [b.lowest('queued_tokens'), b.lowest('declared_order')], { with: modifiers }),
+          ...(more.elseTier === true ? [destination('C', [b.leastTokens()])] : []),
+        ]),
+      ],
+    }),
+  );
+}
+
+const attemptOf = (step: NextStep): Extract<NextStep, { kind: 'attempt' }> => {
+  if (step.kind !== 'attempt') throw new Error(`expected an attempt, got ${step.code}`);
+  return step;
+};
+
+test('a failed attempt is repeated down the shortlist, on an endpoint not yet tried, after a back-off that grows', () => {
+  const t = build(3);
+  const one = t.forward();
+  expect(one.attempt).toMatchObject({ endpoint: 'A/1', number: 1 });
+  const second = attemptOf(one.next(failure('connect')));
+  expect(second.attempt).toMatchObject({ endpoint: 'A/2', number: 2 });
+  expect(second.waitMs).toBeLessThanOrEqual(50);
+  const third = attemptOf(one.next(failure('connect')));
+  expect(third.attempt).toMatchObject({ endpoint: 'A/3', number: 3 });
+  expect(third.waitMs).toBeLessThanOrEqual(100);
+  expect(one.attempt).toBe(third.attempt);
+  expect(t.core.endpoints().map((row) => row.inflightRequests)).toEqual([0, 0, 1, 0, 0]);
+  expect(one.next(failure('connect'))).toMatchObject({ kind: 'refuse', status: 502, code: 'upstream_error' });
+  one.finish({ ...OK, outcome: 'upstream_error', status: 502 });
+  expect(t.records[0]).toMatchObject({ code: 'upstream_error', status: 502, reasons: ['default', 'retried'] });
+  expect(t.records[0]?.attempts.map((attempt) => [attempt.endpoint, attempt.outcome])).toEqual([['A/1', 'connect'], ['A/2', 'connect'], ['A/3', 'connect']]);
+  expect(t.core.status()).toMatchObject({ leasesOpen: 0, leaseFaults: 0 });
+});
+
+test('a plain 500 is repeated only where the policy says so; an error event before any output is', () => {
+  expect(build(2).forward().next(failure('error', { status: 500 }))).toMatchObject({ kind: 'refuse', code: 'upstream_error' });
+  expect(build(2).forward().next(failure('error', { status: 200 })).kind).toBe('attempt');
+  expect(build(2, { retry: { attempts: 1, on: ['error'] } }).forward().next(failure('error', { status: 500 })).kind).toBe('attempt');
+  expect(build(2, { retry: { attempts: 0, on: ['connect'] } }).forward().next(failure('connect')).kind).toBe('refuse');
+});
+
+test('with one endpoint the same is tried again, after the wait that it asked for; 0 means at once', () => {
+  const t = build(1);
+  const one = t.forward();
+  const step = attemptOf(one.next(failure('saturated', { status: 503, retryAfterSeconds: 2 })));
+  expect([step.attempt.endpoint, step.waitMs]).toEqual(['A/1', 2000]);
+  const zero = attemptOf(build(1).forward().next(failure('rate_limited', { status: 429, retryAfterSeconds: 0 })));
+  expect(zero.waitMs).toBe(0);
+});
+
+test('an endpoint that asked to be left alone is, until the time is over', () => {
+  const t = build(2);
+  const one = t.forward();
+  one.next(failure('saturated', { status: 503, retryAfterSeconds: 10 }));
+  one.finish(OK);
+  expect(Array.from({ length: 3 }, () => t.forward().attempt.endpoint)).toEqual(['A/2', 'A/2', 'A/2']);
+  t.time.advance(10_000);
+  expect(t.forward().attempt.endpoint).toBe('A/1');
+});
+
+test('after the retries come fallbacks for the cause, then `else`', () => {
+  const fallbacks: Modifiers['fallbacks'] = [{ target: toTier('B'), on: ['first_token'], span: SPAN }];
+  const t = build(1, { retry: { attempts: 0, on: [] }, fallbacks }, { elseTier: true });
+  const one = t.forward();
+  const step = attemptOf(one.next(failure('first_token')));
+  expect([step.attempt.tier, step.attempt.model]).toEqual(['B', 'small']);
+  const other = build(1, { fallbacks }, { elseTier: true }).forward();
+  expect(attemptOf(other.next(failure('connect'))).attempt.tier).toBe('C');
+  // The last tier has one endpoint: its own retries go there again.
+  expect(attemptOf(other.next(failure('connect'))).attempt.tier).toBe('C');
+});
+
+test('a context that is too long goes nowhere unless a fallback names it', () => {
+  expect(build(3).forward().next(failure('context_exceeded', { status: 400 }))).toMatchObject({ kind: 'refuse', status: 400, code: 'context_length_exceeded' });
+  const t = build(3, { fallbacks: [{ target: toTier('B'), on: ['context_exceeded'], span: SPAN }] });
+  expect(attemptOf(t.forward().next(failure('context_exceeded', { status: 400 }))).attempt.tier).toBe('B');
+});
+
+test('when every endpoint said 429 the client is told 429, with the smallest wait', () => {
+  const t = build(2, { retry: { attempts: 1, on: ['rate_limited', 'connect'] } });
+  const one = t.forward();
+  one.next(failure('rate_limited', { status: 429, retryAfterSeconds: 7 }));
+  expect(one.next(failure('rate_limited', { status: 429, retryAfterSeconds: 3 }))).toMatchObject({ status: 429, code: 'rate_limited', retryAfterSeconds: 3 });
+  t.time.advance(20_000);
+  const mixed = t.forward();
+  mixed.next(failure('connect'));
+  expect(mixed.next(failure('rate_limited', { status: 429 }))).toMatchObject({ status: 503, code: 'no_endpoint' });
+});
+
+test('a keep-alive race repeats the attempt once, at once, free of charge and of blame', () => {
+  const t = build(1, { retry: { attempts: 0, on: [] } });
+  const one = t.forward();
+  const again = attemptOf(one.next(failure('connect', { keepAliveRace: true })));
+  expect([again.attempt.endpoint, again.waitMs, t.core.endpoints()[0]?.errorRate]).toEqual(['A/1', 0, Number.NaN]);
+  expect(one.next(failure('connect', { keepAliveRace: true })).kind).toBe('refuse');
+});
+
+test('nothing is tried beyond the deadline, and nothing after the commit point', () => {
+  const t = build(2, { timeout: constant(1) });
+  const one = t.forward();
+  expect(one.deadlineMs).toBe(1000);
+  t.time.advance(1000);
+  expect(one.next(failure('first_token'))).toMatchObject({ kind: 'refuse', status: 504, code: 'upstream_timeout' });
+  const two = t.forward();
+  two.commit(3);
+  expect(two.next(failure('connect'))).toMatchObject({ kind: 'refuse', status: 500 });
+  expect(t.core.status().leasesOpen).toBe(1);
+  two.finish({ ...OK, outcome: 'upstream_disconnected' });
+  expect(t.core.status().leasesOpen).toBe(0);
+});
+
+test('the retry budget of a tier runs dry and fills again', () => {
+  const t = build(2, { retry: { attempts: 1, on: ['connect'] } });
+  // Blame is taken back each time, so that nothing is ejected.
+  const kinds = (count: number): string[] =>
+    Array.from({ length: count }, () => {
+      const one = t.forward();
+      const step = one.next(failure('connect', { keepAliveRace: false }));
+      one.finish(OK);
+      return step.kind;
+    });
+  const first = kinds(40);
+  expect(first.slice(0, 10)).toEqual(Array.from({ length: 10 }, () => 'attempt'));
+  expect(first.filter((kind) => kind === 'attempt').length).toBeLessThan(16);
+  t.time.advance(5000);
+  expect(kinds(5).filter((kind) => kind === 'attempt').length).toBeGreaterThanOrEqual(4);
+});
+
+test('an attempt carries the timeouts, model, headers and fields that the policy writes, else the defaults', () => {
+  const plain = build(1).forward({ body: { text: 'x'.repeat(4000 * 4) } }).attempt;
+  expect(plain).toMatchObject({ attemptTimeoutMs: Infinity, firstTokenMs: 50_000, idleMs: 60_000, connectMs: 2000, set: [], drop: [], headers: [] });
+  const b = new ProgramBuilder();
+  const t = testCore(
+    b.program({
+      tiers: [tier('A', 1, { model: 'served' })],
+      routes: [
+        route('default', [
+          destination('A', [b.leastTokens()], {
+            with: {
+              attemptTimeout: constant(9),
+              firstToken: constant(2),
+              idle: constant(3),
+              model: constant('rewritten'),
+              headers: [{ name: 'x-tier', value: constant('gold') }, { name: 'x-user', value: b.signal('user') }],
+              set: [{ field: 'temperature', value: constant(0.5) }],
+              drop: ['logprobs'],
+            },
+          }),
+        ]),
+      ],
+      definitions: { gateway: { ...new ProgramBuilder().program({ tiers: [], routes: [] }).definitions.gateway, unknownModel: 'route' } },
+    }),
+  );
+  expect(t.forward().attempt).toMatchObject({
+    attemptTimeoutMs: 9000,
+    firstTokenMs: 2000,
+    idleMs: 3000,
+    model: 'rewritten',
+    headers: [{ name: 'x-tier', value: 'gold' }],
+    set: [{ field: 'temperature', json: '0.5' }],
+    drop: ['logprobs'],
+  });
+});
+
+test('five refused connections eject an endpoint, one request tries it later, and client aborts never count', () => {
+  const t = build(4, { retry: { attempts: 0, on: [] } });
+  for (let i = 0; i < 20; i++) t.forward().finish({ ...OK, outcome: 'client_abort', status: 499, upstreamStatus: 0 });
+  for (let i = 0; i < 5; i++) {
+    const one = t.forward();
+    expect(one.attempt.endpoint).toBe('A/1');
+    one.next(failure('connect'));
+    one.finish({ ...OK, outcome: 'upstream_error' });
+  }
+  expect(t.core.endpoints()[0]).toMatchObject({ name: 'A/1', healthy: false, ejections: 1 });
+  expect(t.forward().attempt.endpoint).toBe('A/2');
+  t.time.advance(12_001);
+  const trial = t.forward();
+  expect(trial.attempt.endpoint).toBe('A/1');
+  expect(t.forward().attempt.endpoint).not.toBe('A/1');
+  trial.finish(OK);
+  expect(t.core.endpoints()[0]).toMatchObject({ healthy: true, halfOpen: false });
+});
+
+test('the record tells what was decided and how it ended', () => {
+  const b = new ProgramBuilder();
+  const t = testCore(
+    b.program({
+      tiers: [tier('A', 2, { model: 'served', zone: 'z1' }), tier('B', 1, { model: 'm' })],
+      routes: [
+        route(
+          'long',
+          [destination('A', [b.lowest('queued_tokens')], { where: compare('==', b.property('zone', 'string'), constant('z1')) })],
+          compare('>', b.signal('prompt_tokens', 'count'), constant(1)),
+        ),
+      ],
+    }),
+  );
+  const session = b.signal('session');
+  expect(session.kind).toBe('signal');
+  const one = t.forward({ id: 'r-1', tenant: 'acme', body: { stream: true } });
+  one.commit(12);
+  one.finish({ ...OK, ttftMs: 12, promptTokens: 3, cachedTokens: 1, outputTokens: 2 });
+  one.finish({ ...OK, status: 500 });
+  expect(t.records).toHaveLength(1);
+  expect(t.records[0]).toMatchObject({
+    v: 1,
+    requestId: 'r-1',
+    tenant: 'acme',
+    model: 'm',
+    path: '/v1/chat/completions',
+    stream: true,
+    policy: 'feedfacecafe',
+    generation: 1,
+    verdict: 'routed',
+    route: 'long',
+    reasons: ['matched'],
+    signals: { prompt_tokens: 3 },
+    servedModel: 'served',
+    tier: 'A',
+    status: 200,
+    code: '',
+    ttftMs: 12,
+    inputTokens: 3,
+    cachedTokens: 1,
+    outputTokens: 2,
+  });
+  expect(t.records[0]?.shortlist.map((entry) => entry.properties)).toEqual([{ queued_tokens: 0, zone: 'z1' }, { queued_tokens: 0, zone: 'z1' }]);
+});
+
+test('whatever fails and in whatever order, every lease is given back and every request has one record', () => {
+  const cause = fc.constantFrom<AttemptFailure['cause']>('connect', 'saturated', 'error', 'timeout', 'first_token', 'rate_limited', 'context_exceeded');
+  const life = fc.record({
+    failures: fc.array(fc.record({ cause, status: fc.constantFrom(0, 200, 429, 500, 503), race: fc.boolean(), wait: fc.constantFrom(Number.NaN, 0, 1, 30) }), { maxLength: 6 }),
+    commits: fc.boolean(),
+    end: fc.constantFrom('ok' as const, 'client_abort' as const, 'upstream_disconnected' as const, 'upstream_timeout' as const, 'upstream_error' as const),
+    pauseMs: fc.nat(4000),
+  });
+  fc.assert(
+    fc.property(fc.array(life, { maxLength: 25 }), (lives) => {
+      const t = build(2, { fallbacks: [{ target: toTier('B'), on: ['error', 'saturated'], span: SPAN }] }, { elseTier: true });
+      const open: { readonly forward: Forward; readonly life: (typeof lives)[number] }[] = [];
+      let sent = 0;
+      for (const one of lives) {
+        const outcome = t.send();
+        sent++;
+        if (outcome.kind === 'refuse') outcome.finish();
+        else open.push({ forward: outcome, life: one });
+        t.time.advance(one.pauseMs);
+        if (open.length < 3) continue;
+        end(open.shift());
+      }
+      while (open.length > 0) end(open.pop());
+      expect(t.records).toHaveLength(sent);
+      expect(t.core.status()).toMatchObject({ leasesOpen: 0, leaseFaults: 0, queued: 0 });
+      for (const row of t.core.endpoints()) expect([row.inflightRequests, row.inflightTokens, row.queuedTokens, row.decodeTokens]).toEqual([0, 0, 0, 0]);
+    }),
+    { numRuns: 100 },
+  );
+
+  function end(one: { readonly forward: Forward; readonly life: { readonly failures: readonly { readonly cause: AttemptFailure['cause']; readonly status: number; readonly race: boolean; readonly wait: number }[]; readonly commits: boolean; readonly end: 'ok' | 'client_abort' | 'upstream_disconnected' | 'upstream_timeout' | 'upstream_error' } } | undefined): void {
+    if (one === undefined) return;
+    for (const { cause: why, status, race, wait } of one.life.failures) {
+      const step = one.forward.next(failure(why, { status, keepAliveRace: race, retryAfterSeconds: wait }));
+      if (step.kind === 'refuse') break;
+    }
+    if (one.life.commits) one.forward.commit(1);
+    one.forward.finish({ ...OK, outcome: one.life.end });
+    one.forward.finish(OK);
+  }
+});
+
+test('a verdict among the `else` parts ends a request whose attempts failed', () => {
+  const b = new ProgramBuilder();
+  const t = testCore(
+    b.program({
+      tiers: [tier('A', 1)],
+      routes: [route('default', [destination('A', [b.leastTokens()], { with: { retry: { attempts: 0, on: ['connect'] } } }), verdict('reject', { status: 503, message: constant('sorry') })])],
+    }),
+  );
+  expect(t.forward().next(failure('connect'))).toMatchObject({ kind: 'refuse', status: 503, code: 'rejected', message: 'sorry' });
+});
