@@ -21,7 +21,7 @@ export const FEATURES: readonly string[] = Object.freeze([
   'conditions: ln(1 + words such as must, exactly, without)',
   'analysis: ln(1 + sentences or clauses that open with a verb such as analyze, compare, prove)',
   'making: ln(1 + sentences or clauses that open with a verb such as write, draft, implement)',
-  'look-up: 1 if it opens like a question for one fact (who, is, when …) and is short',
+  'look-up: 1 if it opens like a question for one fact (who, is, when …), is short and asks for no analysis or making',
   'choices: 1 if lines begin with A. or B) as in multiple choice',
   'names: share of words with a capital letter inside a sentence',
   'commas: commas per sentence, at most 6',
@@ -158,7 +158,7 @@ export function readFeatures(text: string, out: Float64Array): void {
   out[13] = Math.log1p(counts[CONDITION]!);
   out[14] = Math.log1p(counts[ANALYSIS]!);
   out[15] = Math.log1p(counts[MAKING]!);
-  out[16] = opener && words <= 12 ? 1 : 0;
+  out[16] = opener && words <= 12 && counts[ANALYSIS]! + counts[MAKING]! === 0 ? 1 : 0;
   out[17] = choices >= 2 ? 1 : 0;
   out[18] = words === 0 ? 0 : names / words;
   out[19] = Math.min(6, commas / Math.max(1, sentences));

@@ -18,7 +18,7 @@ export const WEIGHTS: readonly number[] = Object.freeze([
   0.05275, // conditions: ln(1 + words such as must, exactly, without)
   3.27330, // analysis: ln(1 + sentences or clauses that open with a verb such as analyze, compare, prove)
   1.24209, // making: ln(1 + sentences or clauses that open with a verb such as write, draft, implement)
-  -1.71982, // look-up: 1 if it opens like a question for one fact (who, is, when …) and is short
+  -1.71982, // look-up: 1 if it opens like a question for one fact (who, is, when …), is short and asks for no analysis or making
   -0.25306, // choices: 1 if lines begin with A. or B) as in multiple choice
   0.10398, // names: share of words with a capital letter inside a sentence
   0.46000, // commas: commas per sentence, at most 6
