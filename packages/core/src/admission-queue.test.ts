@@ -1,5 +1,5 @@
 import type { Modifiers, OrderKey } from '@signalbox/policy';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Forward, Refusal, RouteOutcome, RouteRequest } from './router.ts';
 import type { TestCore } from './program.fixture.ts';

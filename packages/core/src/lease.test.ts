@@ -1,5 +1,5 @@
 import { createSeededRandom } from './seeded-random.ts';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Fleet } from './fleet/fleet.ts';
 import { chargeable, createLeaseLedger } from './lease.ts';

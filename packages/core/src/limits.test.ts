@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createLimitLedger } from './limits.ts';
 import { admission, destination, limit, OK, ProgramBuilder, route, SPAN, testCore, tier } from './program.fixture.ts';

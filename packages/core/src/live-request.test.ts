@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import type { Modifiers } from '@signalbox/policy';
 import type { AttemptFailure, Forward, NextStep } from './router.ts';
 import type { TestCore } from './program.fixture.ts';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { definitions, tier, toTier } from '../program.fixture.ts';
 import { Fleet } from './fleet.ts';
