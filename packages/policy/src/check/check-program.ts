@@ -9,7 +9,7 @@ import type { Allowance } from './annotations.ts';
 import { tableOfManifest } from './catalogue/catalogue.ts';
 import type { NameTable } from './catalogue/catalogue.ts';
 import { reservedWords } from '../syntax/token-types.ts';
-import { copyExpression } from './copy-expression.ts';
+import { copyExpression, measureExpression } from './copy-expression.ts';
 import { checkDefinition, collectDefinition, createDefinitionList, finishDefinitions } from './definitions.ts';
 import type { DefinitionList } from './definitions.ts';
 import { checkDestination, checkElse, checkOrder, checkVerdict } from './destinations.ts';
@@ -56,6 +56,8 @@ export interface CheckedProgram {
 /** What the groups around a statement give to it. */
 interface Around {
   readonly when: Expression | undefined;
+  /** How many parts `when` has. */
+  readonly size: number;
   readonly with: Modifiers;
   /** Label of the innermost group. */
   readonly group: string | undefined;
@@ -91,8 +93,10 @@ interface Work {
 
 const isTrue = (when: Expression | undefined): boolean => when === undefined || (when.kind === 'constant' && when.value === true);
 
-const conjoin = (outer: Expression | undefined, inner: Expression | undefined): Expression | undefined => {
+const conjoin = (session: Session, around: Around, inner: Expression | undefined, span: Span): Expression | undefined => {
+  const outer = around.when;
   if (outer === undefined) return inner;
+  if (!session.spend(around.size, span)) return undefined;
   const copy = copyExpression(outer);
   if (inner === undefined) return copy;
   return fold({ kind: 'and', operands: [copy, inner], type: 'bool', scope: joinScopes(copy, inner), span: inner.span });
@@ -300,14 +304,14 @@ const bindBroken = (block: Block, node: BrokenStatementNode): void => {
   }
 };
 
-const checkWhen = (work: Work, block: Block, around: Around, node: { readonly when?: ExprNode }): { readonly fine: boolean; readonly when: Expression | undefined } => {
-  if (node.when === undefined) return { fine: true, when: conjoin(around.when, undefined) };
+const checkWhen = (work: Work, block: Block, around: Around, node: { readonly when?: ExprNode; readonly head: Span }): { readonly fine: boolean; readonly when: Expression | undefined } => {
+  if (node.when === undefined) return { fine: true, when: conjoin(work.session, around, undefined, node.head) };
   const own = checkCondition(work.session, { scope: 'request', block, clause: 'when' }, node.when, 'after `when`');
   if (own === undefined) return { fine: false, when: undefined };
   if (own.kind === 'constant') {
     work.session.report(own.value === true ? 'W0504' : 'W0503', node.when.span, own.value === true ? 'this condition always holds' : 'this condition never holds');
   }
-  return { fine: true, when: conjoin(around.when, own) };
+  return { fine: true, when: conjoin(work.session, around, own, node.head) };
 };
 
 const reportUnreachable = (work: Work, head: Span, closed: Closed): void => {
@@ -347,7 +351,7 @@ const checkDefault = (work: Work, block: Block, around: Around, node: DefaultNod
   declareLabel(work, label, node.head, false);
   const first: Step | undefined = node.action.kind === 'destination' ? checkDestination(work.session, block, node.action, around.with) : verdictStep(work, block, node.action);
   const steps = [first, ...checkElse(work.session, block, node.otherwise, around.with)];
-  addRoute(work, node, 'default', label, { fine: true, when: conjoin(around.when, undefined) }, steps);
+  addRoute(work, node, 'default', label, { fine: true, when: conjoin(work.session, around, undefined, node.head) }, steps);
 };
 
 const verdictStep = (work: Work, block: Block, node: VerdictNode): Step | undefined => {
@@ -400,6 +404,7 @@ const checkGroup = (work: Work, block: Block, around: Around, node: GroupNode, c
   const inner: Around = {
     // A wrong condition is reported once; the rules inside are checked as if there were none.
     when: checked.when,
+    size: checked.when === undefined ? 0 : measureExpression(checked.when).size,
     with: mergeModifiers(copyModifiers(around.with), modifiers.modifiers),
     group: node.label.value,
   };
@@ -568,7 +573,7 @@ export const checkProgram = (input: ProgramInput): CheckedProgram => {
   collect(work, main, '');
   const block = createBlock();
   declareLets(block, main.tree.statements);
-  const closed = checkStatements(work, block, { when: undefined, with: {}, group: undefined }, main.tree.statements, main, false, false);
+  const closed = checkStatements(work, block, { when: undefined, size: 0, with: {}, group: undefined }, main.tree.statements, main, false, false);
   checkOutcomes(work, block, main);
   if (closed === undefined && work.lastRoute !== undefined && !work.brokenRule && !session.incomplete) {
     session.report('W0506', work.lastRoute, 'no default: a request that meets no rule is answered by 503 `no_route`', {
@@ -577,7 +582,7 @@ export const checkProgram = (input: ProgramInput): CheckedProgram => {
     });
   }
   reportUnused(work);
-  if (session.defined.uncheckedTier !== undefined && !session.defined.tiersKnown) {
+  if (session.defined.uncheckedTier !== undefined && !session.defined.tiersKnown && !session.incomplete) {
     session.report('W0514', session.defined.uncheckedTier, 'names of tiers are not checked, because no tier is known', { help: 'define the tiers, or give a catalogue by `--catalogue`' });
   }
   return {

@@ -4,21 +4,19 @@ import { operandsOf } from './copy-expression.ts';
 
 /**
  * The program with only those signals and properties in its tables that it reads, in the order of their first sight: what was folded
- * away, or stands in a `let` that nothing uses, is not to be computed. Rewrites the indices inside `program`, which nobody else holds yet.
+ * away, or stands in a `let` that nothing uses, is not to be computed. Rewrites the indices inside `program`, which nobody else holds yet
+ * and whose expressions are shared nowhere.
  */
 export const compactTables = (program: PolicyProgram): PolicyProgram => {
   const signals = new Map<number, number>();
   const properties = new Map<number, number>();
   const signalRefs: SignalRef[] = [];
   const propertyRefs: PropertyRef[] = [];
-  const done = new Set<Expression>();
 
   const visitArguments = (refArguments: readonly RefArgument[]): void => {
     for (const argument of refArguments) if (argument.kind === 'expression') visit(argument.expression);
   };
   const visit = (expression: Expression): void => {
-    if (done.has(expression)) return;
-    done.add(expression);
     if (expression.kind === 'signal' || expression.kind === 'property') {
       const isSignal = expression.kind === 'signal';
       const indices = isSignal ? signals : properties;

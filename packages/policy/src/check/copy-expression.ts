@@ -73,6 +73,14 @@ export const operandsOf = (expression: Expression): readonly Expression[] => {
   }
 };
 
-/** How many nodes an expression has. */
-export const sizeOfExpression = (expression: Expression): number =>
-  operandsOf(expression).reduce((sum, operand) => sum + sizeOfExpression(operand), 1);
+/** How many nodes an expression has, and how many stand inside each other at most. */
+export const measureExpression = (expression: Expression): { readonly size: number; readonly depth: number } => {
+  let size = 1;
+  let depth = 0;
+  for (const operand of operandsOf(expression)) {
+    const inner = measureExpression(operand);
+    size += inner.size;
+    depth = Math.max(depth, inner.depth);
+  }
+  return { size, depth: depth + 1 };
+};

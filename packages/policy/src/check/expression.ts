@@ -362,7 +362,7 @@ const checkIn = (session: Session, place: Place, node: InNode): Expression | und
       const highText = session.textOf(node.set.high.span);
       session.report('E0312', spanAt(place, node.set.span), `the range runs from \`${lowText}\` down to \`${highText}\``, {
         help: `write \`${highText}..${lowText}\`; hours over midnight are written by \`within\``,
-        fix: replaceBy(node.set.span, `${highText}..${lowText}`),
+        fix: replaceBy(node.set.span, `${session.rawOf(node.set.high.span)}..${session.rawOf(node.set.low.span)}`),
       });
       return undefined;
     }

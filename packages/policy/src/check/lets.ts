@@ -3,9 +3,10 @@ import { suggest } from '../diagnostics/suggest.ts';
 import { withoutParens } from '../syntax/ast.ts';
 import type { LetNode, TypeNode } from '../syntax/ast.ts';
 import { functionNames } from './calls.ts';
+import { measureExpression } from './copy-expression.ts';
 import { builtInNames } from './catalogue/catalogue.ts';
 import { checkEnumMember, checkExpression } from './expression.ts';
-import { checkPick, checkTerms, looksLikePicker, looksLikeScorer } from './scorers.ts';
+import { checkPick, checkTerms, looksLikePicker, looksLikeScorer, sizeOfTerms } from './scorers.ts';
 import { findBinding } from './session.ts';
 import type { Binding, BindingValue, Block, Place, Session } from './session.ts';
 import { checkTargetExpression, looksLikeTarget } from './targets.ts';
@@ -65,7 +66,7 @@ const valueOf = (session: Session, place: Place, node: LetNode): BindingValue =>
   }
   if (looksLikeScorer(session, block, inner)) {
     const terms = checkTerms(session, { ...place, clause: 'by' }, inner);
-    return terms === undefined ? poison : { kind: 'scorer', terms };
+    return terms === undefined ? poison : { kind: 'scorer', terms, size: sizeOfTerms(terms) };
   }
   if (looksLikePicker(session, block, inner)) {
     const [name, args] = inner.kind === 'call' ? [inner.callee, inner.args] : inner.kind === 'name' ? [inner, undefined] : [];
@@ -73,7 +74,7 @@ const valueOf = (session: Session, place: Place, node: LetNode): BindingValue =>
     return pick === undefined ? poison : { kind: 'picker', pick };
   }
   const expression = checkExpression(session, place, node.value);
-  return expression === undefined ? poison : { kind: 'value', expression };
+  return expression === undefined ? poison : { kind: 'value', expression, ...measureExpression(expression) };
 };
 
 /** Checks a `let` and binds its name in the block. */
@@ -100,7 +101,7 @@ export const checkLet = (session: Session, block: Block, node: LetNode): Binding
         session.report('E0319', node.value.span, `\`${name}\` is annotated as ${describeType(type)}, and its value is ${describeType(given.expression.type)}`, { labels: [{ span: node.type.span, message: 'annotated here' }] });
         value = { kind: 'poison' };
       } else if (!checkEnumMember(session, place, type, given.expression, node.value, name)) value = { kind: 'poison' };
-      else if (given.expression.kind === 'constant') value = { kind: 'value', expression: { ...given.expression, type } };
+      else if (given.expression.kind === 'constant') value = { ...given, expression: { ...given.expression, type } };
     } else if (given.kind !== 'poison') {
       session.report('E0319', node.value.span, `\`${name}\` is annotated as ${describeType(type)}, and its value is a ${given.kind}`, { labels: [{ span: node.type.span, message: 'annotated here' }] });
       value = { kind: 'poison' };

@@ -11,7 +11,7 @@ import { builtin } from './catalogue/entries.ts';
 import type { PropertyEntry, SignalEntry } from './catalogue/entries.ts';
 import { firstPartyNames } from './catalogue/first-party-names.ts';
 import { functionNames } from './calls.ts';
-import { copyExpression, operandsOf, sizeOfExpression } from './copy-expression.ts';
+import { copyExpression, operandsOf } from './copy-expression.ts';
 import { constantOf } from './fold.ts';
 import { inlineValue } from './inline.ts';
 import { findBinding } from './session.ts';
@@ -20,6 +20,7 @@ import { checkTargetName } from './targets.ts';
 import { isNumeric } from './value-types.ts';
 
 const MAX_INLINED = 20_000;
+const MAX_INLINED_DEPTH = 400;
 
 /** A name as resolved: a binding of the policy, or an entry of the catalogue or of a plugin in use. */
 export type Resolved =
@@ -201,13 +202,13 @@ const useBinding = (session: Session, place: Place, binding: Binding, node: Name
         });
         return undefined;
       }
-      if (sizeOfExpression(binding.expression) > MAX_INLINED) {
-        session.report('E0142', span, `\`${node.text}\` stands for an expression of more than ${MAX_INLINED} parts`, {
+      if (binding.size > MAX_INLINED || binding.depth > MAX_INLINED_DEPTH) {
+        session.report('E0142', span, binding.size > MAX_INLINED ? `\`${node.text}\` stands for an expression of more than ${MAX_INLINED} parts` : `\`${node.text}\` stands for an expression nested more than ${MAX_INLINED_DEPTH} deep`, {
           help: 'each use of a `let` counts with all that it stands for',
         });
         return undefined;
       }
-      return copyExpression(binding.expression);
+      return session.spend(binding.size, span) ? copyExpression(binding.expression) : undefined;
     }
     case 'scorer':
       session.report('E0334', span, `\`${node.text}\` is a scorer, which stands after \`by\` and is no value`);

@@ -9,6 +9,8 @@ export interface Ambiguity {
 
 /** Positions of one repetition beyond which it is refused unchecked; the check looks at their pairs. */
 const MAX_POSITIONS = 400;
+/** Steps of the search beyond which a repetition is refused; a few tenths of a second. */
+const MAX_STEPS = 30_000_000;
 
 interface Fragment {
   readonly first: readonly number[];
@@ -111,22 +113,26 @@ const hasDoubleCycle = (automaton: Automaton): boolean => {
   const backward: number[][] = Array.from({ length: n }, () => []);
   for (const [p, next] of automaton.follow.entries()) for (const q of next) backward[q]?.push(p);
   // Walked from each state apart, because a cycle comes back to the diagonal pair that it left.
+  const forward = automaton.follow.map((next) => [...next]);
+  const budget = { steps: MAX_STEPS };
   for (let start = 0; start < n; start += 1) {
-    const ahead = walk(n, start, (p) => [...(automaton.follow[p] ?? [])], overlaps);
+    const ahead = walk(n, start, forward, overlaps, budget);
     if (ahead.size === 0) continue;
-    const behind = walk(n, start, (p) => backward[p] ?? [], overlaps);
+    const behind = walk(n, start, backward, overlaps, budget);
     for (const pair of ahead) if (behind.has(pair) && Math.floor(pair / n) !== pair % n) return true;
   }
   return false;
 };
 
 /** Pairs that the pair (start, start) reaches in one step or more, both sides reading the same text. */
-const walk = (n: number, start: number, next: (p: number) => readonly number[], overlaps: readonly boolean[]): ReadonlySet<number> => {
+const walk = (n: number, start: number, next: readonly (readonly number[])[], overlaps: readonly boolean[], budget: { steps: number }): ReadonlySet<number> => {
   const seen = new Set<number>();
   const open = [start * n + start];
   for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
-    const left = next(Math.floor(pair / n));
-    const right = next(pair % n);
+    const left = next[Math.floor(pair / n)] ?? [];
+    const right = next[pair % n] ?? [];
+    budget.steps -= left.length * right.length;
+    if (budget.steps < 0) throw new TooLarge();
     for (const p of left) {
       for (const q of right) {
         const reached = p * n + q;
@@ -175,12 +181,12 @@ export const findAmbiguity = (root: RegexTree): Ambiguity | undefined => {
     try {
       // A loop with a high or a lower limit is checked as one without: what is ambiguous then is slow enough with them.
       build(automaton, { ...repeat, minimum: 1, maximum: Infinity });
+      // The set of followers hides that a loop can be left and entered again in place: `(a+)+` has one arc where it has two ways.
+      if (nullable(body) || hasParallelLoop(body) || hasDoubleCycle(automaton)) return { kind: 'ambiguous', start, end };
     } catch (error) {
       if (error instanceof TooLarge) return { kind: 'too_large', start, end };
       throw error;
     }
-    // The set of followers hides that a loop can be left and entered again in place: `(a+)+` has one arc where it has two ways.
-    if (nullable(body) || hasParallelLoop(body) || hasDoubleCycle(automaton)) return { kind: 'ambiguous', start, end };
   }
   return undefined;
 };

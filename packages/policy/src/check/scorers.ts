@@ -5,7 +5,7 @@ import type { Span } from '../syntax/span.ts';
 import { checkArguments } from './arguments.ts';
 import type { NameTable } from './catalogue/catalogue.ts';
 import type { ScorerEntry } from './catalogue/entries.ts';
-import { copyExpression } from './copy-expression.ts';
+import { copyExpression, measureExpression } from './copy-expression.ts';
 import { checkExpression } from './expression.ts';
 import { isConstant } from './fold.ts';
 import { inlineScorer } from './inline.ts';
@@ -61,6 +61,10 @@ const copyScorer = (scorer: ScorerRef): ScorerRef => (scorer.kind === 'expressio
 
 export const copyTerms = (terms: readonly ScoreTerm[]): readonly ScoreTerm[] => terms.map((term) => ({ ...term, scorer: copyScorer(term.scorer) }));
 
+/** How many parts the terms have. */
+export const sizeOfTerms = (terms: readonly ScoreTerm[]): number =>
+  terms.reduce((sum, { scorer }) => sum + 1 + (scorer.kind === 'expression' ? measureExpression(scorer.expression).size : 0), 0);
+
 const scorerOf = (session: Session, place: Place, entry: ScorerEntry, name: string, span: Span, args: ArgsNode | undefined): ScorerRef | undefined => {
   if (args !== undefined && entry.options === undefined && entry.parameters.length === 0) {
     session.report('E0309', args.span, `\`${name}\` takes no arguments`, { fix: { message: 'remove the brackets', edits: [{ span: args.span, text: '' }] } });
@@ -85,10 +89,11 @@ export const defaultScore = (session: Session, place: Place, span: Span): readon
 
 const reportProperty = (session: Session, node: ExprNode, better: 'low' | 'high', code: 'E0322' = 'E0322'): void => {
   const text = session.textOf(node.span);
-  const written = `${better === 'low' ? 'lowest' : 'highest'}(${text})`;
+  const ranking = better === 'low' ? 'lowest' : 'highest';
+  const written = `${ranking}(${text})`;
   session.report(code, node.span, `\`${text}\` is a property, and after \`by\` stands a scorer`, {
     help: `write \`${written}\``,
-    fix: { message: `write \`${written}\``, edits: [{ span: node.span, text: written }] },
+    fix: { message: `write \`${written}\``, edits: [{ span: node.span, text: `${ranking}(${session.rawOf(node.span)})` }] },
   });
 };
 
@@ -199,7 +204,7 @@ const checkRanking = (session: Session, place: Place, name: 'lowest' | 'highest'
   }
   if (looksLikeScorer(session, place.block, item.value)) {
     session.report('E0311', item.value.span, `\`${name}\` ranks a property, and \`${session.textOf(item.value.span)}\` is a scorer already`, {
-      fix: { message: 'remove the ranking', edits: [{ span: node.span, text: session.textOf(item.value.span) }] },
+      fix: { message: 'remove the ranking', edits: [{ span: node.span, text: session.rawOf(item.value.span) }] },
     });
     return undefined;
   }
@@ -222,7 +227,7 @@ const checkScorerName = (session: Session, place: Place, node: ExprNode, name: N
   if (resolved.kind === 'binding') {
     const { binding } = resolved;
     if (binding.kind === 'scorer') {
-      if (args === undefined) return copyTerms(binding.terms);
+      if (args === undefined) return session.spend(binding.size, name.span) ? copyTerms(binding.terms) : undefined;
       session.report('E0309', args.span, `\`${name.text}\` takes no arguments`, { labels: [{ span: binding.span, message: 'defined here' }] });
       return undefined;
     }

@@ -11,8 +11,9 @@ import { keyOfProperty, keyOfSignal } from './expression-key.ts';
 
 /** What a name that the policy itself introduces stands for. */
 export type BindingValue =
-  | { readonly kind: 'value'; readonly expression: Expression }
-  | { readonly kind: 'scorer'; readonly terms: readonly ScoreTerm[] }
+  /** `size` and `depth` of the expression in nodes. */
+  | { readonly kind: 'value'; readonly expression: Expression; readonly size: number; readonly depth: number }
+  | { readonly kind: 'scorer'; readonly terms: readonly ScoreTerm[]; readonly size: number }
   | { readonly kind: 'target'; readonly target: TargetRef }
   | { readonly kind: 'picker'; readonly pick: PickRef }
   /** Its own error is reported; uses of it are not. */
@@ -48,8 +49,10 @@ export const findBinding = (block: Block, name: string): Binding | undefined => 
 export interface Session {
   report(code: DiagnosticCode, span: Span, message: string, details?: DiagnosticDetails): void;
   readonly diagnostics: readonly Diagnostic[];
-  /** Source text of a span. */
+  /** Source text of a span for messages: on one line, without comments, shortened. */
   textOf(span: Span): string;
+  /** Source text of a span as it stands, for fixes. */
+  rawOf(span: Span): string;
   /** Texts by file id; those of inlined expressions are added as they are parsed. */
   readonly texts: Map<string, string>;
   readonly catalogue: NameTable;
@@ -65,6 +68,11 @@ export interface Session {
   propertyIndex(ref: PropertyRef): number;
   /** Parsed texts of expressions that the catalogue gives, by text. */
   readonly inlineCache: Map<string, { readonly node?: ExprNode; readonly problem?: string }>;
+  /**
+   * Counts parts of expressions that are written once and stand in many places (uses of a `let`, a group's condition in each of its rules).
+   * False once a policy of 1 MiB would grow to more than fits in memory; the error is reported at `span`, the first time.
+   */
+  spend(parts: number, span: Span): boolean;
   /** Indices of the `use` statements whose names are used. */
   readonly usedPlugins: Set<number>;
   /** Whether names may be missing because an import could not be read, so that unknown ones are not reported. */
@@ -99,7 +107,21 @@ export interface SessionInput {
   readonly texts: Map<string, string>;
 }
 
+const MAX_QUOTED = 60;
+const MAX_COPIED = 1_000_000;
+
+/** Names that a policy gives may hold any character; a headline is one line. */
+const onOneLine = (text: string): string =>
+  text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, (sign) => (sign === '\n' ? '\\n' : `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`));
+
+const squeeze = (text: string): string => {
+  const line = /[\n\r]/.test(text) ? text.replaceAll(/#[^\n\r]*/g, ' ').replaceAll(/\s+/g, ' ') : text;
+  const points = [...line];
+  return points.length <= MAX_QUOTED ? line : `${points.slice(0, MAX_QUOTED - 1).join('')}…`;
+};
+
 export const createSession = (input: SessionInput): Session => {
+  const rawOf = (span: Span): string => (input.texts.get(span.file) ?? '').slice(span.start, span.end);
   const signals: SignalRef[] = [];
   const properties: PropertyRef[] = [];
   const signalIndices = new Map<string, number>();
@@ -111,12 +133,27 @@ export const createSession = (input: SessionInput): Session => {
     table.push(ref);
     return table.length - 1;
   };
+  let spent = 0;
   return {
+    spend(parts, span) {
+      const before = spent;
+      spent += parts;
+      if (spent <= MAX_COPIED) return true;
+      if (before <= MAX_COPIED) {
+        this.report('E0142', span, `the policy grows to more than ${MAX_COPIED} parts when its \`let\`s and groups are written out`, {
+          help: 'each use of a `let`, and each rule of a group, counts with all that it stands for',
+        });
+      }
+      return false;
+    },
     report(code, span, message, details) {
-      input.diagnostics.push(createDiagnostic(code, span, message, details));
+      input.diagnostics.push(
+        createDiagnostic(code, span, onOneLine(message), details?.help === undefined ? details : { ...details, help: onOneLine(details.help) }),
+      );
     },
     diagnostics: input.diagnostics,
-    textOf: (span) => (input.texts.get(span.file) ?? '').slice(span.start, span.end),
+    textOf: (span) => squeeze(rawOf(span)),
+    rawOf,
     texts: input.texts,
     catalogue: input.catalogue,
     defined: input.defined,
