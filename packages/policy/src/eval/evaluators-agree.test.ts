@@ -1,9 +1,8 @@
-import type { Value } from '@signalbox/plugin-api';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Expression, PolicyProgram } from '../ir.ts';
+import type { Expression } from '../ir.ts';
 import { candidates, hostData, KINDS, partsWithRoot, programParts, TABLE } from './arbitrary-program.fixture.ts';
-import type { EvaluationHost, Evaluators } from './evaluators.ts';
+import { evaluateAll } from './evaluate-all.fixture.ts';
 import { generate } from './generate.ts';
 import { instantiateGenerated } from './instantiate-generated.ts';
 import { interpret } from './interpret.ts';
@@ -11,41 +10,10 @@ import type { HostData, ProgramParts } from './program.fixture.ts';
 import { hostOf, programOf } from './program.fixture.ts';
 import { expressionRoles } from './roles.ts';
 
-/** Negative zero is zero to a policy. */
-function plain(value: Value | undefined): Value | undefined {
-  if (typeof value === 'object') return value.map((member) => plain(member) ?? member);
-  return value === 0 ? 0 : value;
-}
-
-function results(program: PolicyProgram, evaluators: Evaluators, data: HostData, slots: readonly number[]): readonly unknown[] {
-  const host: EvaluationHost = hostOf(program, evaluators.targets, data);
-  const positions = Int32Array.from(slots);
-  return expressionRoles(program).map(({ expression, role }) => {
-    switch (role) {
-      case 'predicate':
-        return evaluators.predicate(expression)(host);
-      case 'value':
-        return plain(evaluators.value(expression)(host));
-      case 'filter': {
-        const out = new Int32Array(slots.length);
-        const count = evaluators.filter(expression)(host, positions, slots.length, out);
-        const inPlace = positions.slice();
-        const countInPlace = evaluators.filter(expression)(host, inPlace, slots.length, inPlace);
-        return { kept: [...out.subarray(0, count)], inPlace: [...inPlace.subarray(0, countInPlace)] };
-      }
-      case 'score': {
-        const out = new Float64Array(slots.length).fill(7);
-        evaluators.score(expression)(host, positions, slots.length, out);
-        return Array.from(out, (score) => plain(score));
-      }
-    }
-  });
-}
-
 function bothResults(parts: ProgramParts, data: HostData, slots: readonly number[]): readonly [generated: unknown, interpreted: unknown] {
   const program = programOf(TABLE, parts);
   const generated = instantiateGenerated(program, generate(program));
-  return [results(program, generated, data, slots), results(program, interpret(program), data, slots)];
+  return [evaluateAll(program, generated, data, slots), evaluateAll(program, interpret(program), data, slots)];
 }
 
 describe('generated code and the interpreter agree', () => {
@@ -76,8 +44,8 @@ describe('generated code and the interpreter agree', () => {
         const copy = structuredClone(program);
         const artefact = structuredClone(generate(program));
         expect(generate(copy)).toEqual(artefact);
-        const here = results(program, interpret(program), data, slots);
-        expect(results(copy, instantiateGenerated(copy, artefact), data, slots)).toEqual(here);
+        const here = evaluateAll(program, interpret(program), data, slots);
+        expect(evaluateAll(copy, instantiateGenerated(copy, artefact), data, slots)).toEqual(here);
       }),
       { numRuns: 200 },
     );
@@ -91,7 +59,7 @@ describe('generated code and the interpreter agree', () => {
         const traced = interpret(program, {
           trace: (leaf) => leaves.push(leaf.expression),
         });
-        expect(results(program, traced, data, slots)).toEqual(results(program, interpret(program), data, slots));
+        expect(evaluateAll(program, traced, data, slots)).toEqual(evaluateAll(program, interpret(program), data, slots));
         expect(leaves.filter((leaf) => leaf.type !== 'bool' || ['and', 'or', 'not'].includes(leaf.kind))).toEqual([]);
       }),
       { numRuns: 200 },
