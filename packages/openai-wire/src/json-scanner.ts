@@ -36,6 +36,7 @@ const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
  */
 export class JsonScanner {
   readonly bytes: Uint8Array;
+  private readonly view: DataView;
   readonly end: number;
   readonly maxDepth: number;
   pos: number;
@@ -46,6 +47,7 @@ export class JsonScanner {
 
   constructor(bytes: Uint8Array, start: number, end: number, maxDepth: number) {
     this.bytes = bytes;
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.pos = start;
     this.end = end;
     this.maxDepth = maxDepth;
@@ -85,7 +87,17 @@ export class JsonScanner {
     let i = start;
     let surplus = 0;
     let escaped = false;
+    const view = this.view;
+    const wordsEnd = end - 3;
     for (;;) {
+      // Four bytes at a time: a high bit stays if one of them is a control character, a quote, a backslash or no ASCII.
+      while (i < wordsEnd) {
+        const word = view.getInt32(i, true);
+        const quote = (word ^ 0x22222222) - 0x01010101;
+        const backslash = (word ^ 0x5c5c5c5c) - 0x01010101;
+        if (((word | (word - 0x20202020) | quote | backslash) & 0x80808080) !== 0) break;
+        i += 4;
+      }
       while (i < end && PLAIN[bytes[i]!] === 1) i++;
       if (i >= end) this.fail('', end);
       const c = bytes[i]!;
@@ -275,16 +287,16 @@ export class JsonScanner {
     if (this.peek() !== QUOTE) this.fail('expected a name in double quotes');
     const start = this.pos;
     this.string();
-    const escaped = this.escaped;
-    const close = this.pos;
+    this.keyEnd = this.pos;
+    this.keyEscaped = this.escaped;
     this.expect(COLON, 'a colon');
-    this.escaped = escaped;
-    this.keyEnd = close;
     return start;
   }
 
   /** Offset behind the closing quote of the key read last. */
   keyEnd = 0;
+  /** Whether the key read last is written with an escape. */
+  keyEscaped = false;
 
   /** The key that opens at `start` as text; a short plain one is compared without this by `keyIs`. */
   keyText(start: number): string {
@@ -293,14 +305,26 @@ export class JsonScanner {
 
   /** Whether the key that opens at `start` is `name`, which must be plain ASCII. */
   keyIs(start: number, name: string): boolean {
-    if (this.escaped) return this.keyText(start) === name;
-    const length = this.keyEnd - start - 2;
-    if (length !== name.length) return false;
-    for (let k = 0; k < length; k++) {
-      if (this.bytes[start + 1 + k] !== name.charCodeAt(k)) return false;
-    }
-    return true;
+    return stringIs(this.bytes, start, this.keyEnd, name);
   }
+}
+
+/** Whether the validated JSON string in [start, end), quotes included, is `text`, which must be plain ASCII. */
+export function stringIs(bytes: Uint8Array, start: number, end: number, text: string): boolean {
+  const length = end - start - 2;
+  if (length !== text.length) {
+    // It may still be the same text, written with escapes of up to six bytes a character.
+    return length > text.length && length <= text.length * 6 && hasEscape(bytes, start, end) && decodeString(bytes, start, end) === text;
+  }
+  for (let k = 0; k < length; k++) {
+    if (bytes[start + 1 + k] !== text.charCodeAt(k)) return false;
+  }
+  return true;
+}
+
+function hasEscape(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let i = start; i < end; i++) if (bytes[i] === BACKSLASH) return true;
+  return false;
 }
 
 /** Text of the JSON string whose quotes stand at `start` and `end - 1`, which a scanner has validated. */

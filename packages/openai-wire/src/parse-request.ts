@@ -1,5 +1,5 @@
 // perf: the scan of each request body; steps over bytes and decodes nothing but the model's name.
-import { decodeString, JsonFault, JsonScanner } from './json-scanner.ts';
+import { decodeString, JsonFault, JsonScanner, stringIs } from './json-scanner.ts';
 import { parseMultipart } from './multipart.ts';
 import { kindOf } from './request-kind.ts';
 import { emptyScan, NO_SPAN, ROLE, ScannedRequest, type ScanResult } from './scanned-request.ts';
@@ -43,7 +43,7 @@ export function parseRequest(path: string, bytes: Uint8Array, options: ParseOpti
 function checkScan(scan: ScanResult): WireError | undefined {
   if (scan.modelSpans.length === 0) return wireError(400, 'invalid_request', 'The field "model" is missing. Name the model to use.', 'model');
   if (scan.model === '') return wireError(400, 'invalid_request', 'The field "model" is empty. Name the model to use.', 'model');
-  if (scan.kind === 'chat' && scan.messages.length === 0) {
+  if (scan.kind === 'chat' && scan.messageCount === 0) {
     return wireError(400, 'invalid_request', 'The field "messages" is missing or empty. Send at least one message.', 'messages');
   }
   if ((scan.kind === 'completion' || scan.kind === 'embedding') && !hasPrompt(scan)) {
@@ -54,7 +54,7 @@ function checkScan(scan: ScanResult): WireError | undefined {
 }
 
 function hasPrompt(scan: ScanResult): boolean {
-  return scan.promptChars > 0 || scan.promptTokens > 0 || scan.messages.length > 0 || (scan.text.start >= 0 && scan.images > 0);
+  return scan.promptChars > 0 || scan.promptTokens > 0 || scan.messageCount > 0 || (scan.text.start >= 0 && scan.images > 0);
 }
 
 function scanBody(scanner: JsonScanner, scan: ScanResult): WireError | undefined {
@@ -74,7 +74,9 @@ function scanBody(scanner: JsonScanner, scan: ScanResult): WireError | undefined
 
 /** Reads the value of one top-level member. A wrong type is reported after the whole body is known to be JSON. */
 function scanField(scanner: JsonScanner, scan: ScanResult, key: number): WireError | undefined {
-  const length = scanner.escaped ? scanner.keyText(key).length : scanner.keyEnd - key - 2;
+  // A key written with escapes is rare: only then is its text made to find its length.
+  const plainLength = scanner.keyEnd - key - 2;
+  const length = scanner.keyEscaped ? scanner.keyText(key).length : plainLength;
   switch (length) {
     case 4:
       if (scanner.keyIs(key, 'user')) {
@@ -293,7 +295,10 @@ function scanPromptList(scanner: JsonScanner, scan: ScanResult, depth: number): 
 }
 
 function scanMessages(scanner: JsonScanner, scan: ScanResult): WireError | undefined {
-  scan.messages = [];
+  scan.messageCount = 0;
+  scan.systemStart = -1;
+  scan.firstUserStart = -1;
+  scan.lastUserStart = -1;
   scan.images = 0;
   scan.promptChars = 0;
   let problem: WireError | undefined;
@@ -312,7 +317,18 @@ function scanMessages(scanner: JsonScanner, scan: ScanResult): WireError | undef
         scanner.value(2);
         problem ??= wireError(400, 'invalid_request', 'Each entry of "messages" must be an object.', 'messages');
       }
-      scan.messages.push(at, scanner.pos, role);
+      scan.messageCount++;
+      if (role === ROLE.system && scan.systemStart < 0) {
+        scan.systemStart = at;
+        scan.systemEnd = scanner.pos;
+      } else if (role === ROLE.user) {
+        if (scan.firstUserStart < 0) {
+          scan.firstUserStart = at;
+          scan.firstUserEnd = scanner.pos;
+        }
+        scan.lastUserStart = at;
+        scan.lastUserEnd = scanner.pos;
+      }
     } while (scanner.more(CLOSE_BRACKET));
   }
   scan.text = { start, end: scanner.pos };
@@ -362,17 +378,10 @@ function scanRole(scanner: JsonScanner): number {
   }
   const start = scanner.pos;
   scanner.string();
-  const length = scanner.pos - start;
-  if (length !== 6 && length !== 8 && length !== 11 && !scanner.escaped) return ROLE.other;
-  switch (decodeString(scanner.bytes, start, scanner.pos)) {
-    case 'user':
-      return ROLE.user;
-    case 'system':
-    case 'developer':
-      return ROLE.system;
-    default:
-      return ROLE.other;
-  }
+  const end = scanner.pos;
+  if (stringIs(scanner.bytes, start, end, 'user')) return ROLE.user;
+  if (stringIs(scanner.bytes, start, end, 'system') || stringIs(scanner.bytes, start, end, 'developer')) return ROLE.system;
+  return ROLE.other;
 }
 
 /** Reads one part of a message. Gives the code points of its text, or −1 − that number for an image. */
@@ -402,13 +411,13 @@ function scanPart(scanner: JsonScanner): number {
       if (isText) chars = isString ? scanner.chars : 0;
       else if (isType) {
         typed = true;
-        imageType = isString && isImageType(decodeString(scanner.bytes, start, scanner.pos));
+        imageType = isString && isImageType(scanner.bytes, start, scanner.pos);
       }
     } while (scanner.more(CLOSE_BRACE));
   }
   return imageType || (imageField && !typed) ? -1 - chars : chars;
 }
 
-function isImageType(type: string): boolean {
-  return type === 'image_url' || type === 'input_image' || type === 'image';
+function isImageType(bytes: Uint8Array, start: number, end: number): boolean {
+  return stringIs(bytes, start, end, 'image_url') || stringIs(bytes, start, end, 'input_image') || stringIs(bytes, start, end, 'image');
 }

@@ -9,7 +9,7 @@ export interface Span {
 
 export const NO_SPAN: Span = Object.freeze({ start: -1, end: -1 });
 
-/** Roles that lazy readers look for, as stored in `messageRoles`. */
+/** Roles that the scan tells apart. */
 export const ROLE: { readonly other: 0; readonly system: 1; readonly user: 2 } = Object.freeze({ other: 0, system: 1, user: 2 });
 
 /** What the scan of one body found. Offsets are into the original bytes. */
@@ -38,8 +38,14 @@ export interface ScanResult {
   reasoning: boolean;
   /** The chat's messages, or the prompt or input. */
   text: Span;
-  /** Per message: start, end, role code. */
-  messages: number[];
+  messageCount: number;
+  /** First message of the system or developer, first and last of the user: offsets, start -1 where there is none. */
+  systemStart: number;
+  systemEnd: number;
+  firstUserStart: number;
+  firstUserEnd: number;
+  lastUserStart: number;
+  lastUserEnd: number;
   images: number;
   promptChars: number;
   promptTokens: number;
@@ -69,7 +75,13 @@ export function emptyScan(kind: RequestKind): ScanResult {
     guided: false,
     reasoning: false,
     text: NO_SPAN,
-    messages: [],
+    messageCount: 0,
+    systemStart: -1,
+    systemEnd: -1,
+    firstUserStart: -1,
+    firstUserEnd: -1,
+    lastUserStart: -1,
+    lastUserEnd: -1,
     images: 0,
     promptChars: 0,
     promptTokens: Number.NaN,
@@ -170,20 +182,15 @@ export class ScannedRequest implements ParsedRequest {
 
   messages(): readonly ParsedMessage[] {
     if (this.messageList === undefined) {
-      const list: ParsedMessage[] = [];
-      const spans = this.scan.messages;
-      for (let i = 0; i + 2 < spans.length; i += 3) {
-        const message = this.messageAt(i);
-        if (message !== undefined) list.push(message);
-      }
-      this.messageList = list;
+      const value = this.scan.messageCount > 0 ? this.valueAt(this.scan.text) : undefined;
+      this.messageList = Array.isArray(value) ? value.map((message) => toMessage(message as RawMessage)) : [];
     }
     return this.messageList;
   }
 
   prompt(): string {
     if (this.promptText === undefined) {
-      if (this.scan.kind === 'chat' || this.scan.messages.length > 0) {
+      if (this.scan.messageCount > 0) {
         this.promptText = this.messages()
           .map((message) => message.text)
           .join('\n');
@@ -197,20 +204,15 @@ export class ScannedRequest implements ParsedRequest {
   }
 
   systemPrompt(): string | undefined {
-    return this.firstOf(ROLE.system);
+    return this.messageAt(this.scan.systemStart, this.scan.systemEnd);
   }
 
   firstUserMessage(): string | undefined {
-    return this.scan.kind === 'chat' ? this.firstOf(ROLE.user) : this.textPrompt();
+    return this.scan.kind === 'chat' ? this.messageAt(this.scan.firstUserStart, this.scan.firstUserEnd) : this.textPrompt();
   }
 
   lastUserMessage(): string | undefined {
-    if (this.scan.kind !== 'chat') return this.textPrompt();
-    const spans = this.scan.messages;
-    for (let i = spans.length - 3; i >= 0; i -= 3) {
-      if (spans[i + 2] === ROLE.user) return this.messageAt(i)?.text;
-    }
-    return undefined;
+    return this.scan.kind === 'chat' ? this.messageAt(this.scan.lastUserStart, this.scan.lastUserEnd) : this.textPrompt();
   }
 
   /** The body as the client sent it; undefined after `release`. */
@@ -222,27 +224,16 @@ export class ScannedRequest implements ParsedRequest {
     this.body = undefined;
     this.messageList = undefined;
     this.promptText = undefined;
-    this.scan.messages = [];
   }
 
   private textPrompt(): string | undefined {
     return this.scan.text.start < 0 ? undefined : this.prompt();
   }
 
-  private firstOf(role: number): string | undefined {
-    const spans = this.scan.messages;
-    for (let i = 0; i + 2 < spans.length; i += 3) {
-      if (spans[i + 2] === role) return this.messageAt(i)?.text;
-    }
-    return undefined;
-  }
-
-  private messageAt(index: number): ParsedMessage | undefined {
-    if (this.messageList !== undefined) return this.messageList[index / 3];
-    const start = this.scan.messages[index];
-    const end = this.scan.messages[index + 1];
-    if (this.body === undefined || start === undefined || end === undefined) return undefined;
-    return toMessage(decodeValue(this.body, start, end) as RawMessage);
+  /** Text of the message in [start, end), decoded alone, so that a long conversation costs nothing. */
+  private messageAt(start: number, end: number): string | undefined {
+    if (start < 0 || this.body === undefined) return undefined;
+    return toMessage(decodeValue(this.body, start, end) as RawMessage).text;
   }
 
   private stringAt(span: Span): string | undefined {

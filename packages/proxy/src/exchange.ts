@@ -154,8 +154,8 @@ export class Exchange extends WheelEntry implements CallOwner {
     this.response.destroy();
   }
 
-  private readonly onBody = (body: Buffer | 'too_large' | 'gone'): void => {
-    if (this.phase !== 'body' || body === 'gone') return;
+  private readonly onBody = (body: Buffer | 'too_large'): void => {
+    if (this.phase !== 'body') return;
     if (body === 'too_large') {
       const limit = this.host.limits.bodyBytes;
       this.refuse(413, 'request_too_large', `The request body is larger than ${limit} bytes.`);

@@ -27,6 +27,18 @@ const DROPPED: ReadonlySet<string> = new Set([
 
 const FORWARDED = /^(?:forwarded|x-forwarded-.*|x-real-ip|x-original-.*|x-envoy-.*|true-client-ip)$/;
 
+/**
+ * Lower-case forms of the header names that nearly every request carries, as clients usually write them: a look-up makes no string.
+ */
+const USUAL: ReadonlyMap<string, string> = new Map(
+  ['host', 'connection', 'content-type', 'content-length', 'authorization', 'accept', 'accept-encoding', 'accept-language', 'user-agent', 'transfer-encoding', 'expect', 'cookie', 'traceparent', 'x-request-id', 'x-api-key', 'x-session-id'].flatMap(
+    (name) => [
+      [name, name],
+      [name.replaceAll(/(?:^|-)[a-z]/g, (part) => part.toUpperCase()), name],
+    ],
+  ),
+);
+
 /** What the proxy reads of a request's headers. Header names are lower case. */
 export interface RequestHead {
   readonly requestId: string;
@@ -59,7 +71,8 @@ export function readHead(rawHeaders: readonly string[], trusted: boolean, epochM
   let named: string[] | undefined;
   let timeoutMs = Number.NaN;
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!.toLowerCase();
+    const written = rawHeaders[i]!;
+    const name = USUAL.get(written) ?? written.toLowerCase();
     const value = rawHeaders[i + 1]!;
     if (DROPPED.has(name)) {
       switch (name) {
