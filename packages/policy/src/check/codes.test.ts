@@ -1,9 +1,11 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import type { PluginManifest } from '@signalbox/plugin-api';
 import { describe, expect, test } from 'vitest';
 import { carbonManifest, fixtureManifests } from '../../fixtures/catalogue.fixture.ts';
 import { compilePolicy } from '../compile.ts';
 import { diagnosticCodes } from '../diagnostics/codes.ts';
 import type { DiagnosticCode } from '../diagnostics/codes.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { ResolvedPlugin } from './check-program.ts';
 
 const plugin = (name: string, entries: PluginManifest['entries'], more: Partial<PluginManifest> = {}): ResolvedPlugin => ({
@@ -35,7 +37,9 @@ const files: { readonly [path: string]: string } = {
   'broken.route': 'route when to any',
 };
 
-const compile = (text: string): readonly { readonly code: string; readonly severity: string }[] =>
+const folder = new URL('../../fixtures/check/', import.meta.url);
+
+const findings = (text: string): readonly Diagnostic[] =>
   compilePolicy({
     path: 'main.route',
     text,
@@ -53,13 +57,34 @@ describe('each code of the checker is given by its bad example and not by its go
   const codes = (Object.keys(diagnosticCodes) as DiagnosticCode[]).filter((code) => !code.startsWith('E01') && code !== 'E0510' && !elsewhere.has(code));
   test.each(codes)('%s', (code) => {
     const { bad, good } = diagnosticCodes[code];
-    const found = compile(bad);
+    const found = findings(bad);
     expect(found.map((diagnostic) => diagnostic.code)).toContain(code);
-    // One mistake, one error.
-    if (code !== 'E0218' && code !== 'E0231') expect(found.filter(({ severity, code: other }) => severity === 'error' && other !== code)).toEqual([]);
-    const fine = compile(good);
+    // One mistake, one error; an import whose file has errors says so beside them.
+    const others = found.filter(({ severity, code: other }) => severity === 'error' && other !== code && !['E0124', 'E0231'].includes(other));
+    expect(others).toEqual([]);
+    const fine = findings(good);
     expect(fine.map((diagnostic) => diagnostic.code)).not.toContain(code);
     expect(fine.filter(({ severity }) => severity === 'error')).toEqual([]);
+  });
+});
+
+describe('a fix takes its finding away', () => {
+  const sources = (Object.keys(diagnosticCodes) as DiagnosticCode[]).filter((code) => !code.startsWith('E01')).map((code) => diagnosticCodes[code].bad);
+  const fixtures = readdirSync(folder).filter((name) => name.endsWith('.txt')).map((name) => readFileSync(new URL(name, folder), 'utf8').split('\n---\n')[0] ?? '');
+  const cases = [...sources, ...fixtures].flatMap((text) =>
+    findings(text).flatMap(({ code, message, fix, span }) => (fix === undefined || span.file !== 'main.route' ? [] : [{ text, code, message, fix }])),
+  );
+
+  test.each(cases)('$code $message', ({ text, code, message, fix }) => {
+    const [edit, ...more] = fix.edits;
+    expect(more).toEqual([]);
+    const fixed = text.slice(0, edit?.span.start) + (edit?.text ?? '') + text.slice(edit?.span.end);
+    const count = (policy: string): number => findings(policy).filter((found) => found.code === code && found.message === message).length;
+    expect(count(fixed)).toBe(count(text) - 1);
+  });
+
+  test('there are many of them', () => {
+    expect(cases.length).toBeGreaterThan(60);
   });
 });
 

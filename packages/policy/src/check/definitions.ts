@@ -33,6 +33,8 @@ export interface DefinitionList {
   readonly profiles: NonNullable<Definitions['profiles']>[number][];
   /** Where each address was first given. */
   readonly addresses: Map<string, Span>;
+  /** Where each name of an endpoint was first given. */
+  readonly endpointNames: Map<string, Span>;
 }
 
 export const createDefinitionList = (): DefinitionList => ({
@@ -48,6 +50,7 @@ export const createDefinitionList = (): DefinitionList => ({
   discoveries: [],
   profiles: [],
   addresses: new Map(),
+  endpointNames: new Map(),
 });
 
 const DEFAULT_GATEWAY: GatewayDefinition = {
@@ -196,6 +199,17 @@ const mergeFacts = <T extends EndpointFacts>(tier: EndpointFacts, own: T): T => 
   ...(tier.headers !== undefined && own.headers !== undefined ? { headers: { ...tier.headers, ...own.headers } } : {}),
 });
 
+/** Whether no other endpoint has the name; reports and gives false where one has. */
+const isFreeName = (session: Session, list: DefinitionList, name: string, span: Span): boolean => {
+  const before = list.endpointNames.get(name);
+  if (before === undefined) {
+    list.endpointNames.set(name, span);
+    return true;
+  }
+  session.report('E0213', span, `the endpoint name ${JSON.stringify(name)} is used twice`, { labels: [{ span: before, message: 'first used here' }] });
+  return false;
+};
+
 /** The address of an endpoint, normalised and unique; reports and gives undefined where it is wrong. */
 const addressOf = (session: Session, list: DefinitionList, text: string, span: Span): string | undefined => {
   const address = normaliseAddress(text);
@@ -243,6 +257,7 @@ const readEndpoint = (session: Session, place: Place, list: DefinitionList, item
     const own = readFacts(session, reader);
     reader.finish();
     const url = text === undefined ? undefined : addressOf(session, list, text, reader.entry('url')?.value.span ?? inner.span);
+    if (!isFreeName(session, list, name, reader.entry('name')?.value.span ?? inner.span)) return undefined;
     return url === undefined ? undefined : { ...own, name, url, tier, weight, span: inner.span };
   }
   const expression = checkExpression(session, { ...place, scope: 'constant', clause: 'endpoints' }, item);
@@ -252,6 +267,7 @@ const readEndpoint = (session: Session, place: Place, list: DefinitionList, item
     return undefined;
   }
   const url = addressOf(session, list, expression.value, item.span);
+  if (!isFreeName(session, list, standardName, item.span)) return undefined;
   return url === undefined ? undefined : { name: standardName, url, tier, weight: 1, span: item.span };
 };
 
@@ -274,7 +290,7 @@ const readEndpointDefinition = (session: Session, place: Place, list: Definition
     }
   }
   const url = text === undefined ? undefined : addressOf(session, list, text, reader.entry('url')?.value.span ?? node.span);
-  if (url === undefined || tier === undefined) return;
+  if (!isFreeName(session, list, given ?? name, node.name?.span ?? node.head) || url === undefined || tier === undefined) return;
   list.endpoints.push({ ...own, name: given ?? name, url, tier, weight, span: node.span });
 };
 

@@ -10,7 +10,7 @@ import { constantOf, fold, isConstant, joinScopes } from './fold.ts';
 import { checkIndex, checkName, checkRef } from './names.ts';
 import { checkRegex } from './regex-safety.ts';
 import type { Place, Session } from './session.ts';
-import { arithmeticType, describeType, isEnum, isList, isNumeric, isPlainNumber, isText, sameDimension, unifyTypes } from './value-types.ts';
+import { arithmeticType, describeType, formatNumber, isEnum, isList, isNumeric, isPlainNumber, isText, sameDimension, unifyTypes } from './value-types.ts';
 
 export const spanAt = (place: Place, span: Span): Span => place.inlineAt ?? span;
 
@@ -216,9 +216,13 @@ export const reportMismatch = (
       return;
     }
     if (one.type === 'string' && isNumeric(other.type) && code === 'E0302' && literalOf(one.node).kind !== 'string') {
-      session.report('E0301', at(isLiteral(literal) ? literal.span : whole), `\`${text}\` is a string, and \`${session.textOf(other.node.span)}\` is ${describeType(other.type)}`, {
-        ...(other.type === 'number' || other.type === 'count' ? { help: `convert the string: \`number(${text})\`` } : other.type === 'duration' ? { help: `convert the string: \`duration(${text}, ms)\`` } : {}),
-      });
+      const conversion = isPlainNumber(other.type) ? `number(${text})` : other.type === 'duration' ? `duration(${text}, ms)` : undefined;
+      session.report(
+        'E0301',
+        at(isLiteral(literal) ? literal.span : whole),
+        `\`${text}\` is a string, and \`${session.textOf(other.node.span)}\` is ${describeType(other.type)}`,
+        conversion === undefined ? {} : { help: `convert the string: \`${conversion}\`` },
+      );
       return;
     }
   }
@@ -252,6 +256,16 @@ const checkEnumPair = (session: Session, place: Place, left: Expression, leftNod
   return true;
 };
 
+/** Shares that are parts of a whole; load and saturation may well be above 100 %. */
+const PARTS_OF_A_WHOLE: ReadonlySet<string> = new Set(['kv_cache_used', 'prefix_hit', 'error_rate', 'cluster.healthy']);
+
+const warnOfLargeShare = (session: Session, place: Place, value: Expression, limit: Expression, limitNode: ExprNode): void => {
+  if (!isConstant(limit) || typeof limit.value !== 'number' || limit.value <= 1 || place.inlineAt !== undefined) return;
+  const key = value.kind === 'property' ? session.properties[value.index]?.key : value.kind === 'signal' ? session.signals[value.index]?.key : undefined;
+  if (key === undefined || !PARTS_OF_A_WHOLE.has(key)) return;
+  session.report('W0512', limitNode.span, `\`${key}\` is never above 100%, and this is ${formatNumber(limit.value, 'percent')}`);
+};
+
 const checkCompare = (session: Session, place: Place, node: CompareNode): Expression | undefined => {
   const left = checkExpression(session, place, node.left);
   const right = checkExpression(session, place, node.right);
@@ -279,6 +293,8 @@ const checkCompare = (session: Session, place: Place, node: CompareNode): Expres
     return undefined;
   }
   if (!checkEnumPair(session, place, left, node.left, right, node.right)) return undefined;
+  warnOfLargeShare(session, place, left, right, node.right);
+  warnOfLargeShare(session, place, right, left, node.left);
   return fold({ kind: 'compare', op: node.operator, left, right, type: 'bool', scope: joinScopes(left, right), span });
 };
 
@@ -293,9 +309,7 @@ const checkArithmetic = (session: Session, place: Place, node: ArithmeticNode): 
   if (type === undefined) {
     const notNumeric = !isNumeric(left.type) ? { node: node.left, type: left.type } : !isNumeric(right.type) ? { node: node.right, type: right.type } : undefined;
     if (notNumeric !== undefined) {
-      session.report('E0301', spanAt(place, notNumeric.node.span), `\`${op}\` takes numbers, and \`${session.textOf(notNumeric.node.span)}\` is ${describeType(notNumeric.type)}`, {
-        ...(notNumeric.type === 'string' ? { help: `convert the string: \`number(${session.textOf(notNumeric.node.span)})\`` } : {}),
-      });
+      session.report('E0301', spanAt(place, notNumeric.node.span), `\`${op}\` takes numbers, and \`${session.textOf(notNumeric.node.span)}\` is ${describeType(notNumeric.type)}`, notNumeric.type === 'string' ? { help: `convert the string: \`number(${session.textOf(notNumeric.node.span)})\`` } : {});
     } else if (op === '+' || op === '-') {
       reportMismatch(session, place, { node: node.left, type: left.type }, { node: node.right, type: right.type }, node.span);
     } else {

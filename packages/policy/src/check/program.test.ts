@@ -276,6 +276,16 @@ describe('definitions', () => {
     ]);
   });
 
+  test('names of endpoints are unique, implied ones too', () => {
+    expect(codesOf('define tier "a" { model: "m", endpoints: ["http://h:1", { url: "http://h:2", name: "a/1" }] }\ndefault to any')).toEqual(['E0213']);
+    expect(codesOf('define tier "a" { model: "m", endpoints: ["http://h:1"] }\ndefine endpoint "a/1" { url: "http://h:2", tier: "a" }\ndefault to any')).toEqual(['E0213']);
+  });
+
+  test('a share that can never be is suspicious', () => {
+    expect(codesOf('default to any where kv_cache_used < 900%')).toEqual(['W0512']);
+    expect(codesOf('default to any where load < 900%')).toEqual([]);
+  });
+
   test('labels and fields of tenants have the type they are given', () => {
     const base = 'define tier "a" { model: "m", labels: { slot: 3, fast: true }, endpoints: ["http://h:1"] }\ndefine tenant "t" { region: "eu", budget: $5, quota: 100k, class: "high" }\n';
     expect(codesOf(`${base}default to any where labels.slot > 2 and labels.fast and labels.other == "x"`)).toEqual([]);

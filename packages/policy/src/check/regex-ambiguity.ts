@@ -102,7 +102,7 @@ const hasDoubleCycle = (automaton: Automaton): boolean => {
     const b = automaton.sets[q];
     return a !== undefined && b !== undefined && setsOverlap(a, b);
   };
-  const overlaps: boolean[] = new Array<boolean>(n * n).fill(false);
+  const overlaps: boolean[] = Array.from({ length: n * n }, () => false);
   for (let p = 0; p < n; p += 1) {
     for (let q = p; q < n; q += 1) {
       const both = p === q || overlap(p, q);

@@ -4,19 +4,27 @@ import type { Session } from './session.ts';
 import { findAmbiguity } from './regex-ambiguity.ts';
 import { parseRegex } from './regex-parser.ts';
 
+/** What the engine has against the pattern, in its words, without quoting it again. */
+const syntaxProblem = (regex: RegexNode): string | undefined => {
+  try {
+    return new RegExp(regex.source, `${regex.flags}u`).source === '' ? 'it is empty' : undefined;
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const reason = message.slice(message.lastIndexOf(': ') + 2);
+    return `${reason.charAt(0).toLowerCase()}${reason.slice(1)}`;
+  }
+};
+
 /**
  * Checks that a pattern is a regular expression of the safe subset: valid, without look-around and back-references, and without a
  * repetition that can match one text in several ways (whose running time can grow exponentially). Reports and gives false where not.
  */
 export const checkRegex = (session: Session, regex: RegexNode, span: Span): boolean => {
-  try {
-    new RegExp(regex.source, `${regex.flags}u`);
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    const reason = message.slice(message.lastIndexOf(': ') + 2);
-    session.report('E0331', span, `\`${regex.source}\` is no valid regular expression: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`, {
-      ...(/invalid escape/i.test(reason) ? { help: 'a backslash stands before signs that have a meaning, and before the letters of a class such as `\\d`' } : {}),
-    });
+  const invalid = syntaxProblem(regex);
+  if (invalid !== undefined) {
+    session.report('E0331', span, `\`${regex.source}\` is no valid regular expression: ${invalid}`, /invalid escape/i.test(invalid)
+      ? { help: 'a backslash stands before signs that have a meaning, and before the letters of a class such as `\\d`' }
+      : {});
     return false;
   }
   const parsed = parseRegex(regex.source, regex.flags);

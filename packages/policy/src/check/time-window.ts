@@ -47,8 +47,7 @@ export const normaliseWindow = (text: string): string | { readonly problem: stri
 /** Whether the runtime knows the zone by its IANA name. */
 export const isTimeZone = (zone: string): boolean => {
   try {
-    new Intl.DateTimeFormat('en', { timeZone: zone });
-    return true;
+    return new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone !== '';
   } catch {
     return false;
   }
