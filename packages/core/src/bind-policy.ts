@@ -599,7 +599,8 @@ class Binder {
     const argument = first.arguments.find((one) => one.kind === 'expression');
     const key = argument?.kind === 'expression' ? this.#evaluators.value(argument.expression) : (frame: unknown) => (frame as Frame).request?.tenant;
     const weight = (name: string, otherwise: number): number => {
-      const given = first.options?.[name];
+      const argument = first.arguments.find((one) => one.kind === 'value' && one.name === name);
+      const given = argument?.kind === 'value' ? argument.value : first.options?.[name];
       return typeof given === 'number' ? given : otherwise;
     };
     return { kind: 'weighted_fair', key, inputWeight: weight('input_weight', 1), outputWeight: weight('output_weight', 2) };

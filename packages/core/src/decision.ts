@@ -67,27 +67,23 @@ function shortlistOf(state: RequestState, fleet: Fleet): ShortlistRecord[] {
   const { frame, active } = state;
   if (active === undefined) return [];
   const list: ShortlistRecord[] = [];
-  const { policy } = state.version;
+  const { propertyNumeric, propertyNames } = state.version.policy;
+  const { termNames, recorded } = active;
   for (let place = 0; place < frame.listed; place++) {
     const slot = frame.slots[place] ?? 0;
     const parts: { [scorer: string]: number } = {};
-    active.termNames.forEach((name, t) => {
+    for (let t = 0; t < termNames.length; t++) {
       const part = frame.parts[place * frame.shape.parts + t];
-      if (part !== undefined && part === part) parts[name] = part;
-    });
-    const properties: { [name: string]: Value | null } = {};
-    for (const property of active.recorded) {
-      const at = place * frame.shape.properties + property;
-      const value = policy.propertyNumeric[property] === true ? frame.facts[at] : frame.factValues[at];
-      properties[policy.propertyNames[property] ?? ''] = isKnown(value) ? value : null;
+      if (part !== undefined && part === part) parts[termNames[t] ?? ''] = part;
     }
-    list.push({
-      endpoint: fleet.texts.name[slot] ?? '',
-      tier: fleet.texts.tier[slot] ?? '',
-      score: frame.scores[place] ?? Number.NaN,
-      parts,
-      properties,
-    });
+    const properties: { [name: string]: Value | null } = {};
+    for (const property of recorded) {
+      const at = place * frame.shape.properties + property;
+      const value = propertyNumeric[property] === true ? frame.facts[at] : frame.factValues[at];
+      properties[propertyNames[property] ?? ''] = isKnown(value) ? value : null;
+    }
+    const score = frame.scores[place] ?? Number.NaN;
+    list.push({ endpoint: fleet.texts.name[slot] ?? '', tier: fleet.texts.tier[slot] ?? '', score, parts, properties });
   }
   return list;
 }

@@ -1,12 +1,9 @@
 // perf: runs over all candidates of every decision; scratch memory is made once, nothing is allocated per call.
-import { createRanker, firstInOrder } from '@signalbox/chwbl';
-import type { Hash64, Ranker } from '@signalbox/chwbl';
 import { clampScores, normaliseCosts, normaliseGains } from '@signalbox/plugin-api';
 import type { RandomSource } from '@signalbox/plugin-api';
 import type { CandidateValue } from '@signalbox/policy';
 import type { Fleet } from './fleet/fleet.ts';
 import type { Frame } from './frame.ts';
-import { candidateColumns } from './property-columns.ts';
 import { spread } from './seeded-random.ts';
 
 /** What a scorer's values mean. */
@@ -67,14 +64,8 @@ export function createRanking(fleet: Fleet): Ranking {
   const ties = new Int32Array(capacity);
   const chosen = new Int32Array(capacity);
   const sampled = new Int32Array(capacity);
-  const tied = candidateColumns(fleet);
-  const evenWeights = new Float64Array(capacity).fill(1);
-  const tiedSlots = new Int32Array(capacity);
-  tied.weights = evenWeights;
-  tied.slots = tiedSlots;
-  const seedKey: { hi: number; lo: number } = { hi: 0, lo: 0 };
-  const firsts = new Int32Array(capacity);
-  let ranker: Ranker | undefined;
+  const tieHashes = new Uint32Array(capacity);
+  const { hashHi, hashLo } = fleet.table;
   let computedTiers = 0;
 
   const scratch = (list: Float64Array[], index: number): Float64Array => (list[index] ??= new Float64Array(capacity));
@@ -131,23 +122,27 @@ export function createRanking(fleet: Fleet): Ranking {
     return kept;
   };
 
-  /** Puts the first `wanted` of `ties[0..count)` by rendezvous order at the front of `ties`; returns how many. */
+  /**
+   * Puts the first `wanted` of `ties[0..count)` by rendezvous order at the front of `ties`: highest hash of (request seed, endpoint) first.
+   * Weights play no part in ties, so the hash itself is the score.
+   */
   const orderByHash = (frame: Frame, slots: Int32Array, count: number, wanted: number): number => {
-    for (let j = 0; j < count; j++) tiedSlots[j] = slots[ties[j]!]!;
-    tied.length = count;
-    seedKey.hi = spread(frame.seed ^ 0x5bd1e995);
-    seedKey.lo = spread(frame.seed);
-    let found = 1;
-    if (wanted === 1) firsts[0] = firstInOrder(tied, seedKey as Hash64);
-    else found = (ranker ??= createRanker(capacity)).top(tied, seedKey as Hash64, wanted, firsts);
-    for (let f = 0; f < found; f++) {
-      let j = f;
-      while (slots[ties[j]!] !== firsts[f]) j++;
-      const position = ties[j]!;
-      ties[j] = ties[f]!;
-      ties[f] = position;
+    const key = spread(frame.seed ^ 0x5bd1e995);
+    for (let j = 0; j < count; j++) {
+      const slot = slots[ties[j]!]!;
+      tieHashes[j] = spread(hashHi[slot]! ^ spread(hashLo[slot]! ^ key));
     }
-    return found;
+    for (let first = 0; first < wanted; first++) {
+      let best = first;
+      for (let j = first + 1; j < count; j++) if (tieHashes[j]! > tieHashes[best]!) best = j;
+      const position = ties[best]!;
+      const hash = tieHashes[best]!;
+      ties[best] = ties[first]!;
+      tieHashes[best] = tieHashes[first]!;
+      ties[first] = position;
+      tieHashes[first] = hash;
+    }
+    return wanted;
   };
 
   /** Puts the positions of the best candidates not yet taken, which tie by every tier, into `ties`: at most `wanted`; returns how many. */

@@ -128,6 +128,6 @@ test('engine reports go stale after three scrapes', () => {
   expect([fleet.table.queueDepth[0], fleet.table.running[0], fleet.engineFed]).toEqual([3, Number.NaN, 1]);
   fleet.expireSamples(2500);
   expect(fleet.engineFed).toBe(1);
-  fleet.expireSamples(2501);
+  fleet.expireSamples(2600);
   expect([fleet.table.queueDepth[0], fleet.engineFed]).toEqual([Number.NaN, 0]);
 });

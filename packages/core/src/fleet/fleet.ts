@@ -76,6 +76,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Engine samples older than this are unknown: three scrapes of 500 ms. */
 const STALE_AFTER_MS = 1500;
+const EXPIRY_EVERY_MS = 100;
 
 /**
  * All endpoints: those of the policy in force, and removed ones until their last request ends. Identity is the URL, so counters, health
@@ -97,6 +98,7 @@ export class Fleet {
   readonly #pools = new Map<string, TargetPool>();
   #used = 0;
   #engineFed = 0;
+  #nextExpiryMs = -Infinity;
   #adapters: ReadonlySet<string> | undefined;
 
   constructor(options: FleetOptions) {
@@ -242,9 +244,10 @@ export class Fleet {
     if (sample.state !== undefined) this.setState(slot, sample.state);
   }
 
-  /** Makes engine samples unknown that are older than three scrapes. */
+  /** Makes engine samples unknown that are older than three scrapes. Looks at most ten times a second. */
   expireSamples(nowMs: number): void {
-    if (this.#engineFed === 0) return;
+    if (this.#engineFed === 0 || nowMs < this.#nextExpiryMs) return;
+    this.#nextExpiryMs = nowMs + EXPIRY_EVERY_MS;
     for (let slot = 0; slot < this.#identities.length; slot++) {
       if (nowMs - this.table.updatedAt[slot]! <= STALE_AFTER_MS) continue;
       if (this.table.updatedAt[slot] !== this.table.updatedAt[slot]) continue;
