@@ -24,6 +24,7 @@ import type { EndpointPools } from './endpoint-pools.ts';
 import { failureOf, refusalOf, retryAfterOf } from './failure.ts';
 import type { ProxyHooks } from './hooks.ts';
 import type { ProxyLimits } from './limits.ts';
+import type { LiveItem, LiveList } from './live-list.ts';
 import { isEventStream, isFramed, isJsonType, isReadable } from './media-types.ts';
 import type { RequestHead } from './request-head.ts';
 import { ProxyRouteRequest } from './route-request.ts';
@@ -40,7 +41,7 @@ export interface ExchangeHost {
   readonly logger: Logger;
   readonly hooks: ProxyHooks;
   readonly reportModel: 'asked' | 'real';
-  readonly live: Set<Exchange>;
+  readonly live: LiveList<Exchange>;
   readonly isClosing: () => boolean;
 }
 
@@ -67,7 +68,10 @@ type Phase =
  * One request from its first byte to its end. It owns every timer, every upstream call and the lease of the request, so that whatever
  * happens (an answer, a failure, a client that leaves, a shutdown) passes through `end`, once.
  */
-export class Exchange extends WheelEntry implements CallOwner {
+export class Exchange extends WheelEntry implements CallOwner, LiveItem {
+  livePrevious: LiveItem | undefined = undefined;
+  liveNext: LiveItem | undefined = undefined;
+
   private readonly host: ExchangeHost;
   private readonly request: IncomingMessage;
   private readonly response: ServerResponse;
@@ -656,7 +660,7 @@ export class Exchange extends WheelEntry implements CallOwner {
   private readonly onClientClose = (): void => {
     const { phase } = this;
     this.host.wheel.disarm(this);
-    this.host.live.delete(this);
+    this.host.live.remove(this);
     if (phase === 'done') return;
     this.phase = 'done';
     const call = this.call;

@@ -12,6 +12,7 @@ import { EndpointPools } from './endpoint-pools.ts';
 import { Exchange, type ExchangeHost } from './exchange.ts';
 import type { ProxyHooks } from './hooks.ts';
 import { DEFAULT_LIMITS, type ProxyLimits } from './limits.ts';
+import { LiveList } from './live-list.ts';
 import { modelById, modelIdOf, modelList } from './models.ts';
 import { readHead, type RequestHead } from './request-head.ts';
 import { TimerWheel } from './timer-wheel.ts';
@@ -95,7 +96,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   const hooks = options.hooks ?? {};
   const wheel = new TimerWheel(clock, timers);
   const pools = new EndpointPools(limits.upstreamKeepAliveMs);
-  const live = new Set<Exchange>();
+  const live = new LiveList<Exchange>();
   let closing = false;
   let refusing = false;
 
@@ -219,10 +220,10 @@ export function createProxy(options: ProxyOptions): Proxy {
       if (now >= graceUntil && !told) {
         told = true;
         refusing = true;
-        for (const exchange of live) exchange.shutDown();
+        for (const exchange of live.items()) exchange.shutDown();
       }
       if (now >= forceAt) {
-        for (const exchange of live) exchange.destroy();
+        for (const exchange of live.items()) exchange.destroy();
         server.closeAllConnections();
       }
       if (stopped && live.size === 0 && serverClosed) {
