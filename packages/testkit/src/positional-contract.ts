@@ -3,6 +3,7 @@ import { check, demand } from './check.ts';
 import type { Check } from './check.ts';
 import { TIME_CEILING_MS } from './contract-options.ts';
 import type { ContractOptions } from './contract-options.ts';
+import { fastestRunMs } from './fastest-run.ts';
 import { contentOf, reordered, sampleInput, shuffled, viewsOf, withUnknown } from './sample-inputs.ts';
 import type { SampleInput, Views } from './sample-inputs.ts';
 import { seededRandom } from './seeded-random.ts';
@@ -145,12 +146,7 @@ export function positionalChecks<I extends Closeable, O extends Output>(subject:
       const input = inputs(1000, 19);
       const views = viewsOf(input);
       const out = subject.createOutput(1000);
-      let fastestMs = Infinity;
-      for (let round = 0; round < 30; round++) {
-        const startMs = performance.now();
-        subject.run(instance, views, out);
-        fastestMs = Math.min(fastestMs, performance.now() - startMs);
-      }
+      const fastestMs = fastestRunMs(30, () => subject.run(instance, views, out));
       demand(fastestMs < TIME_CEILING_MS, `1,000 candidates took ${fastestMs.toFixed(1)} ms at best; the ceiling is ${TIME_CEILING_MS} ms`);
       return `${(fastestMs * 1000).toFixed(1)} µs for 1,000 candidates (best of 30)`;
     }),

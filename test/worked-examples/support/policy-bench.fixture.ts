@@ -3,7 +3,7 @@ import { fakeClock, parsedRequest } from '../../../packages/testkit/src/index.ts
 import type { Core, RouteOutcome, Scheduler } from '../../../packages/core/src/index.ts';
 import { createCore } from '../../../packages/core/src/index.ts';
 import { toManifest } from '../../../packages/plugin-api/src/index.ts';
-import type { ManifestEntry } from '../../../packages/plugin-api/src/index.ts';
+import type { LogFields, Logger, ManifestEntry, Plugin } from '../../../packages/plugin-api/src/index.ts';
 import type { PolicyProgram } from '../../../packages/policy/src/index.ts';
 import { compilePolicy } from '../../../packages/policy/src/index.ts';
 import { createOptionChecker } from '../../../packages/config/src/index.ts';
@@ -43,21 +43,31 @@ export interface PolicyBench {
   route(request?: ExampleRequest): RouteOutcome | Promise<RouteOutcome>;
   /** Puts another policy in force. */
   reload(policy: string): void;
+  /** Warnings and errors that the core has logged. */
+  readonly logged: readonly string[];
 }
 
 /** Compiles a policy; throws with its diagnostics if it has errors. */
-export function compile(policy: string): PolicyProgram {
-  const { program, diagnostics } = compilePolicy({ path: 'example.route', text: policy, manifests, checkOptions });
+export function compile(policy: string, more: readonly Plugin[] = []): PolicyProgram {
+  const all = [...manifests, ...more.map((plugin) => toManifest(plugin))];
+  const { program, diagnostics } = compilePolicy({ path: 'example.route', text: policy, manifests: all, checkOptions });
   if (program === undefined) throw new Error(diagnostics.map(({ code, message }) => `${code} ${message}`).join('\n'));
   return program;
 }
 
-/** A bench with this policy in force. */
-export function policyBench(policy: string): PolicyBench {
+function recordingLogger(logged: string[]): Logger {
+  const record = (message: string, fields?: LogFields): void => void logged.push(`${message} ${JSON.stringify(fields ?? {})}`);
+  const logger: Logger = { trace() {}, debug() {}, info() {}, warn: record, error: record, child: () => logger };
+  return logger;
+}
+
+/** A bench with this policy in force. `more` are plugins beyond the first-party ones, whose names are in scope as theirs are. */
+export function policyBench(policy: string, more: readonly Plugin[] = []): PolicyBench {
   const clock = fakeClock();
+  const logged: string[] = [];
   const scheduler: Scheduler = { setTimer: () => () => {} };
-  const core = createCore({ clock, scheduler, capacity: 64, seed: 7 });
-  const reload = (text: string): void => core.activate(core.prepare(compile(text), plugins));
+  const core = createCore({ clock, scheduler, capacity: 64, seed: 7, logger: recordingLogger(logged) });
+  const reload = (text: string): void => core.activate(core.prepare(compile(text, more), [...plugins, ...more]));
   reload(policy);
   const route: PolicyBench['route'] = ({ headers = {}, ...parts } = {}) =>
     core.router.route({
@@ -69,6 +79,7 @@ export function policyBench(policy: string): PolicyBench {
     });
   return {
     core,
+    logged,
     reload,
     hold(endpoint, state) {
       const slot = core.fleet.slotOf(endpoint);
