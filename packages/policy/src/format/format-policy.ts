@@ -38,7 +38,6 @@ const layOutPolicy = (text: string, options: ParseOptions): FormatResult => {
 
   const tokens = all.filter((token) => token.kind !== 'comment');
   const errors = diagnostics.filter((diagnostic) => diagnostic.severity === 'error');
-  const commentStarts = new Set(file.comments.map((comment) => comment.span.start));
   const blockComments = file.comments.some((comment) => /[\r\n]/.test(comment.text));
   if (blockComments || (tokens.length === 0 && errors.length > 0)) return { text, diagnostics };
 
@@ -55,29 +54,54 @@ const layOutPolicy = (text: string, options: ParseOptions): FormatResult => {
   };
   const breaksBetween = (start: number, end: number): number => splitLines(text.slice(start, end)).length - 1;
 
+  const itemStarts = new Set<number>();
+  const noteStarts = (nodes: readonly StatementNode[]): void => {
+    for (const node of nodes) {
+      itemStarts.add(node.span.start);
+      if (node.kind === 'group' || node.kind === 'broken') noteStarts(node.statements);
+    }
+  };
+  noteStarts(file.statements);
+
   const commentsAfter = new Map<number, PlacedComment[]>();
   for (const comment of file.comments) {
     const before = tokenAt(comment.span.start) - 1;
     const sameLine = before >= 0 && breaksBetween(tokens[before]?.end ?? 0, comment.span.start) === 0;
     // What stands before a comma is laid out behind it.
-    const owner = tokens[before + 1]?.text === ',' ? before + 1 : before;
+    const next = tokens[before + 1];
+    const owner = next?.text === ',' && !itemStarts.has(next.start) ? before + 1 : before;
     const placed = commentsAfter.get(owner) ?? [];
     placed.push({ comment, sameLine: sameLine && placed.length === 0 });
     commentsAfter.set(owner, placed);
   }
 
-  /** Whether a finding lies in a stretch of text, or in the gap behind it. */
-  const errorIn = (start: number, end: number): boolean =>
-    errors.some(({ span }) => span.start >= start && span.start < end && !commentStarts.has(span.start));
+  let nextComment = 0;
+  /** The errors that do not lie in comments, in order. */
+  const torn = errors.filter(({ span }) => {
+    while ((file.comments[nextComment]?.span.end ?? text.length + 1) <= span.start) nextComment += 1;
+    return span.start < (file.comments[nextComment]?.span.start ?? text.length + 1);
+  });
+  /** Index of the first of these at or after an offset. */
+  const errorAt = (offset: number): number => {
+    let low = 0;
+    let high = torn.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((torn[middle]?.span.start ?? 0) < offset) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+  const errorIn = (start: number, end: number): boolean => (torn[errorAt(start)]?.span.start ?? text.length + 1) < end;
   /** Where a statement that is kept as it is ends: with signs behind it that were dropped, such as `;`. */
   const keptEnd = (end: number): number => {
     const next = tokens[tokenAt(end)]?.start ?? text.length;
     let kept = end;
-    for (const { span } of errors) {
-      const inComment = file.comments.some((comment) => comment.span.start <= span.start && span.start < comment.span.end);
-      if (span.start >= end && span.end <= next && !inComment) kept = Math.max(kept, span.end);
+    for (let index = errorAt(end); ; index += 1) {
+      const span = torn[index]?.span;
+      if (span === undefined || span.end > next) return kept;
+      kept = Math.max(kept, span.end);
     }
-    return kept;
   };
 
   const pad = (level: number): string => ' '.repeat(level * indentWidth);

@@ -216,17 +216,16 @@ export const tokenize = (text: string, file: string): LexResult => {
 
   const readForeignString = (closers: string): void => {
     const start = position;
-    const line = match(restOfLine, start)?.[0] ?? '';
-    let length = 1;
-    while (length < line.length && !closers.includes(line[length] ?? '')) length += 1;
-    if (length >= line.length) {
-      report('E0101', start, start + 1, `unexpected \`${line[0] ?? ''}\``, { help: 'strings stand in double quotes' });
+    let close = start + 1;
+    while (close < text.length && !/[\r\n]/.test(text[close] ?? '') && !closers.includes(text[close] ?? '')) close += 1;
+    if (!closers.includes(text[close] ?? '\n')) {
+      report('E0101', start, start + 1, `unexpected \`${text[start] ?? ''}\``, { help: 'strings stand in double quotes' });
       fatalOffsets.push(start);
       push(Unknown, start, start + 1);
       return;
     }
-    const end = start + length + 1;
-    const value = text.slice(start + 1, end - 1);
+    const end = close + 1;
+    const value = text.slice(start + 1, close);
     report('E0108', start, end, 'strings stand in double quotes', {
       ...replace(start, end, JSON.stringify(value), 'use double quotes'),
     });
@@ -285,7 +284,8 @@ export const tokenize = (text: string, file: string): LexResult => {
     const ascii = asciiSkeleton(word);
     if (!reportedNames.has(word)) {
       reportedNames.add(word);
-      report('E0111', start, end, `the name \`${word}\` holds letters outside ASCII`, {
+      const shown = word.length > 40 ? `${word.slice(0, 37)}…` : word;
+      report('E0111', start, end, `the name \`${shown}\` holds letters outside ASCII`, {
         help: ascii === undefined ? 'names consist of A to Z, digits and `_`' : `it looks like \`${ascii}\` and is not`,
         ...(ascii === undefined ? {} : replace(start, end, ascii, `write \`${ascii}\` in ASCII`)),
       });

@@ -1,3 +1,4 @@
+import type { TokenType } from 'chevrotain';
 import { createDiagnostic, sortDiagnostics, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { suggest } from '../diagnostics/suggest.ts';
 import type {
@@ -13,7 +14,7 @@ import type {
 } from './ast.ts';
 import { StatementParser } from './grammar.ts';
 import { tokenize } from './lexer.ts';
-import { findLimit, isTooLarge, maxRules } from './limits.ts';
+import { findLimit, isTooLarge, maxNesting, maxRules } from './limits.ts';
 import type { ParseOptions, ParseResult, PolicyToken, PolicyTokenKind } from './parse-result.ts';
 import type { Span } from './span.ts';
 import { isStatementWord, misspelledStarts, statementStarts, statementWordMeant } from './statement-bounds.ts';
@@ -91,8 +92,11 @@ const docAbove = (text: string, comments: readonly CommentNode[], offset: number
   return lines.length === 0 ? undefined : lines.join('\n');
 };
 
+/** Words that go on with a statement wherever they stand. */
+const continuing: ReadonlySet<TokenType> = new Set([t.Where, t.By, t.Then, t.Pick, t.With, t.Else, t.And, t.Or]);
+
 const countsAsRule = (node: StatementNode): boolean =>
-  node.kind === 'route' || node.kind === 'default' || node.kind === 'admission' || node.kind === 'broken';
+  node.kind === 'route' || node.kind === 'default' || node.kind === 'admission';
 
 /** Reads a whole file statement by statement: see `parsePolicy`. */
 export const parsePolicyInDetail = (text: string, { file }: ParseOptions): DetailedParseResult => {
@@ -123,6 +127,7 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
   let pendingBroken = false;
   let rules = 0;
   let owedClosers = 0;
+  let lastStray = -1;
   let structureDamaged = false;
 
   const currentBlock = (): Block => blocks.at(-1) ?? root;
@@ -214,8 +219,8 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
   interface Attempt {
     readonly node?: StatementNode | LanguageNode;
     readonly diagnostics: readonly Diagnostic[];
-    /** It failed because its tokens ended. */
-    readonly cutShort?: boolean;
+    /** Index of the token at which it failed. */
+    readonly failedAt?: number;
   }
 
   const attempt = (from: number, to: number, foundInstead: number = to): Attempt => {
@@ -236,7 +241,7 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
     const cutShort = failure.index === piece.length;
     const sought = cutShort && foundInstead < to ? { ...failure, index: foundInstead - from } : failure;
     const finding = describeFailure({ file, tokens: piece, next: tokens[to], failure: sought });
-    return { diagnostics: [...diagnostics, finding], cutShort };
+    return { diagnostics: [...diagnostics, finding], failedAt: from + failure.index };
   };
 
   const addLanguage = (node: LanguageNode, from: number, to: number): void => {
@@ -259,23 +264,64 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
     else add(dress(outcome.node));
   };
 
-  /** A statement that fails is cut where a line begins with a misspelled statement word. */
-  const readStatement = (from: number, to: number, foundInstead?: number): void => {
+  /** Columns of white space in front of the first token of its line, in code units. */
+  const indentOf = (token: LexToken): number =>
+    token.startOffset - 1 - Math.max(text.lastIndexOf('\n', token.startOffset - 1), text.lastIndexOf('\r', token.startOffset - 1));
+
+  /**
+   * Where the lost first word of another statement may have stood: the last line up to the failure that is indented no more
+   * than the statement and leaves a whole statement before it.
+   */
+  const lostStart = (from: number, failedAt: number): number | undefined => {
+    const first = tokens[from];
+    if (first === undefined || !first.lineStart) return undefined;
+    const limit = indentOf(first);
+    let tries = 3;
+    for (let index = failedAt; index > from && tries > 0; index -= 1) {
+      const token = tokens[index];
+      if (token === undefined || !token.lineStart || indentOf(token) > limit + 1) continue;
+      const isWord = token.tokenType === t.StringLiteral || token.tokenType.CATEGORIES?.includes(t.Word) === true;
+      if (!isWord || continuing.has(token.tokenType)) continue;
+      tries -= 1;
+      if (attempt(from, index).node !== undefined) return index;
+    }
+    return undefined;
+  };
+
+  /**
+   * A statement that fails is cut where a line begins with a misspelled statement word, or where one is lost. The end of what
+   * was taken is answered: `absorbTo` where closing braces behind it are part of the trouble.
+   */
+  const readStatement = (from: number, to: number, absorbTo: number, foundInstead?: number): number => {
     const outcome = attempt(from, to, foundInstead);
-    const cuts = outcome.node === undefined ? misspelledStarts(tokens, from, to) : [];
-    const [firstCut] = cuts;
-    if (firstCut === undefined) {
+    if (outcome.node !== undefined) {
       accept(outcome, from, to);
-      return;
+      return to;
+    }
+    const cuts = misspelledStarts(tokens, from, to);
+    const lost = cuts.length > 0 || outcome.failedAt === undefined ? undefined : lostStart(from, outcome.failedAt);
+    const [firstCut, ...more] = lost === undefined ? cuts : [lost];
+    if (firstCut === undefined) {
+      accept(outcome, from, absorbTo);
+      return absorbTo;
     }
     accept(attempt(from, firstCut), from, firstCut);
-    for (const [index, cut] of cuts.entries()) {
-      const end = cuts[index + 1] ?? to;
+    for (const [index, cut] of [firstCut, ...more].entries()) {
+      const end = more[index] ?? to;
       accept(attempt(cut, end), cut, end);
     }
+    return to;
   };
 
   const openGroup = (from: number, to: number): void => {
+    if (blocks.length > maxNesting) {
+      // The statements of a group that is too deep join those around it, so that the tree stays shallow.
+      const limit = owedClosers === 0 ? findLimit(tokens, from, to, blocks.length - 1, file) : undefined;
+      accept({ diagnostics: limit === undefined ? [] : [limit] }, from, to);
+      owedClosers += 1;
+      structureDamaged = true;
+      return;
+    }
     const outcome = attempt(from, to);
     found.push(...outcome.diagnostics);
     const node = outcome.node?.kind === 'group' ? dress(outcome.node) : brokenNode(from, to);
@@ -304,20 +350,22 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
     dropAnnotations();
     const token = tokens[index];
     if (token === undefined) return;
-    if (blocks.length > 1) {
+    if (blocks.length > 1 && !(owedClosers > 0 && blocks.length > maxNesting)) {
       const block = blocks.pop() ?? root;
       finishGroup(block, endOf(token));
       return;
     }
     structureDamaged = true;
     if (owedClosers > 0) owedClosers -= 1;
-    else found.push(describeUnknownStatement(file, token, undefined));
+    else if (index === 0 || lastStray !== index - 1) found.push(describeUnknownStatement(file, token, undefined));
+    lastStray = index;
     add(brokenNode(index, index + 1));
   };
 
   const readAnnotations = (from: number, to: number): number => {
     pendingStart ??= from;
     pendingEnd = to;
+    if (pendingBroken) return to;
     const span = spanOfTokens(from, to);
     const { node, failure, diagnostics, taken } = statementParser.readAnnotations(tokens.slice(from, to), file);
     if (hasFatal(span)) {
@@ -392,8 +440,9 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
         structureDamaged = true;
       }
       const end = ownEnd(at, to);
-      readStatement(at, end, foundInstead);
-      at = end;
+      let absorbTo = end;
+      while (blocks.length === 1 && absorbTo < to && tokens[absorbTo]?.tokenType === t.RCurly) absorbTo += 1;
+      at = readStatement(at, end, absorbTo, foundInstead);
     }
   };
 

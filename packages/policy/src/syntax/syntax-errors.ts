@@ -334,7 +334,7 @@ const reservedName: Explain = (site) => {
   const wantsName = failure.expected.includes(t.Ident);
   const inExpression = rule === 'primary';
   const declares = rule === 'letStatement' || rule === 'defineStatement' || rule === 'alias' || rule === 'annotations' || rule === 'type';
-  const looksLikeClause = clauseWords.has(word) || word === 'and' || word === 'or';
+  const looksLikeClause = clauseWords.has(word) || ['and', 'or', 'given', 'expect'].includes(word);
   if (!wantsName || (looksLikeClause && !declares)) return undefined;
   if (inExpression && (expressionWords as readonly string[]).includes(word)) return undefined;
   return make(site, 'E0128', `\`${word}\` is a reserved word and cannot be a name`, {
