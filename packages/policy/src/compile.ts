@@ -12,6 +12,7 @@ import { createSession } from './check/session.ts';
 import { hasErrors, sortDiagnostics } from './diagnostics/diagnostic.ts';
 import type { Diagnostic } from './diagnostics/diagnostic.ts';
 import type { Sources } from './diagnostics/sources.ts';
+import type { PolicyChecks, PolicyEnsure } from './policy-checks.ts';
 import type { PolicyProgram } from './ir.ts';
 
 /** Names that are known from outside the policy, as from a `--catalogue` file or a running fleet. */
@@ -46,6 +47,8 @@ export interface CompileInput {
 export interface CompileResult {
   /** Present exactly if no diagnostic is an error. */
   readonly program?: PolicyProgram;
+  /** Tests and ensures of the policy, checked and not run; present with the program. */
+  readonly checks?: PolicyChecks;
   /** All findings of all files, in the order of the text. */
   readonly diagnostics: readonly Diagnostic[];
   readonly files: readonly { readonly path: string; readonly text: string }[];
@@ -64,8 +67,9 @@ export const compilePolicy = (input: CompileInput): CompileResult => {
   const loaded = loadFiles(input.path, input.text, input.readFile ?? (() => undefined), input.root);
   const sources: Sources = new Map(loaded.files.map(({ path, text }) => [path, text]));
   const diagnostics: Diagnostic[] = [...loaded.diagnostics];
-  const result = (program?: PolicyProgram): CompileResult => ({
+  const result = (program?: PolicyProgram, checks?: PolicyChecks): CompileResult => ({
     ...(program === undefined ? {} : { program }),
+    ...(checks === undefined ? {} : { checks }),
     diagnostics: sortFrom(input.path, diagnostics),
     files: loaded.files,
     sources,
@@ -101,21 +105,32 @@ export const compilePolicy = (input: CompileInput): CompileResult => {
     ...loaded.files.flatMap(({ path, text }, index) => [index === 0 ? '' : path.startsWith(folder) ? path.slice(folder.length) : path, text]),
     ...[...manifests, ...checked.usedManifests].map((manifest) => JSON.stringify(manifest)).toSorted(),
   ]);
-  return result(
-    compactTables({
-      irVersion: 1,
-      language: 1,
-      hash,
-      files: loaded.files,
-      definitions: checked.definitions,
-      uses: checked.uses,
-      signals: session.signals,
-      properties: session.properties,
-      admission: checked.admission,
-      routes: checked.routes,
-    }),
-  );
+  const whole: PolicyProgram = {
+    irVersion: 1,
+    language: 1,
+    hash,
+    files: loaded.files,
+    definitions: checked.definitions,
+    uses: checked.uses,
+    signals: session.signals,
+    properties: session.properties,
+    admission: checked.admission,
+    routes: checked.routes,
+  };
+  return result(compactTables(whole), {
+    tests: checked.tests,
+    ensures: checked.ensures,
+    conditions: compactTables(structuredConditions(whole, checked.ensures)),
+  });
 };
+
+/** The conditions of the ensures as a program of their own, so that what only they read is not computed for requests. */
+const structuredConditions = (program: PolicyProgram, ensures: readonly PolicyEnsure[]): PolicyProgram => ({
+  ...program,
+  definitions: { ...program.definitions, alarms: [], limits: [] },
+  routes: [],
+  admission: ensures.map(({ label, span, when }) => ({ label, span, headSpan: span, ...(when === undefined ? {} : { when }), verb: 'reject', with: {} })),
+});
 
 /** Sorted by file and place, the main file first. */
 const sortFrom = (main: string, diagnostics: readonly Diagnostic[]): readonly Diagnostic[] => {

@@ -71,3 +71,4 @@ export { defineKeys, defineKinds } from './check/catalogue/define-kinds.ts';
 export { modifiers } from './check/catalogue/modifiers.ts';
 export type { ModifierPlace, ModifierSpec } from './check/catalogue/modifiers.ts';
 export { functionNames } from './check/calls.ts';
+export type { GivenEndpoint, Outcome, PolicyChecks, PolicyEnsure, PolicyTest } from './policy-checks.ts';

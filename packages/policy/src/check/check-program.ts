@@ -2,6 +2,7 @@ import { API_VERSION } from '@signalbox/plugin-api';
 import type { Json, PluginManifest } from '@signalbox/plugin-api';
 import { hasErrors } from '../diagnostics/diagnostic.ts';
 import type { AdmissionRule, Definitions, Expression, Modifiers, PluginUse, RouteRule, Step } from '../ir.ts';
+import type { PolicyEnsure, PolicyTest } from '../policy-checks.ts';
 import type { AdmissionNode, BrokenStatementNode, DefaultNode, ExprNode, GroupNode, ImportNode, RouteNode, StatementNode, UseNode, VerdictNode } from '../syntax/ast.ts';
 import type { Span } from '../syntax/span.ts';
 import { checkAnnotations } from './annotations.ts';
@@ -48,6 +49,8 @@ export interface CheckedProgram {
   readonly routes: readonly RouteRule[];
   readonly uses: readonly PluginUse[];
   readonly definitions: Definitions;
+  readonly tests: readonly PolicyTest[];
+  readonly ensures: readonly PolicyEnsure[];
   readonly allowances: readonly Allowance[];
   /** Manifests of the packages in use, for the hash. */
   readonly usedManifests: readonly PluginManifest[];
@@ -78,6 +81,8 @@ interface Work {
   readonly routes: RouteRule[];
   readonly uses: PluginUse[];
   readonly usedManifests: PluginManifest[];
+  readonly tests: PolicyTest[];
+  readonly ensures: PolicyEnsure[];
   readonly allowances: Allowance[];
   /** Labels of rules, and of routes alone. */
   readonly labels: Map<string, Span>;
@@ -86,6 +91,8 @@ interface Work {
   readonly unusedChecks: { readonly span: Span; readonly binding?: Binding; readonly use?: number; readonly kind: 'let' | 'use' | 'import'; readonly name: string }[];
   readonly counts: { route: number; default: number; admit: number; reject: number; queue: number };
   admissionClosed: Span | undefined;
+  /** Places already reported as possibly unknown. */
+  readonly openUnknowns: Set<string>;
   /** Where the last route stands, and whether there is any rule that did not parse and could be a default. */
   lastRoute: Span | undefined;
   brokenRule: boolean;
@@ -374,7 +381,10 @@ const checkAdmission = (work: Work, block: Block, around: Around, node: Admissio
   const modifiers = checkModifiers(session, { scope: 'request', block, clause: 'with' }, node.with, node.verb);
   if (checked.fine && node.verb !== 'admit' && checked.when !== undefined) {
     const open = findOpenUnknown(session, checked.when);
-    if (open !== undefined) {
+    // A condition of a group, or a `let`, that several rules share is reported once.
+    const place = open === undefined ? '' : `${open.span.file}:${open.span.start}`;
+    if (open !== undefined && !work.openUnknowns.has(place)) {
+      work.openUnknowns.add(place);
       const text = session.textOf(open.span);
       session.report('W0511', open.span, `\`${text}\` can be unknown, and then the request passes this rule`, {
         help: `say what holds then: \`(${text} ?? …)\`, or ask \`${text} exists\``,
@@ -508,9 +518,11 @@ const checkStatements = (
 
 const checkOutcomes = (work: Work, block: Block, file: LoadedFile): void => {
   for (const statement of file.tree.statements) {
-    if (statement.kind === 'test') checkTest(work.session, block, work.routeLabels, statement);
-    else if (statement.kind === 'ensure') checkEnsure(work.session, block, work.routeLabels, statement);
-    else if (statement.kind === 'import' && statement.alias === undefined) {
+    if (statement.kind === 'test') work.tests.push(checkTest(work.session, block, work.routeLabels, statement));
+    else if (statement.kind === 'ensure') {
+      const ensure = checkEnsure(work.session, block, work.routeLabels, statement);
+      if (ensure !== undefined) work.ensures.push(ensure);
+    } else if (statement.kind === 'import' && statement.alias === undefined) {
       const target = file.imports.get(statement);
       if (target !== undefined) checkOutcomes(work, block, target);
     }
@@ -560,6 +572,8 @@ export const checkProgram = (input: ProgramInput): CheckedProgram => {
     routes: [],
     uses: [],
     usedManifests: [],
+    tests: [],
+    ensures: [],
     allowances: [],
     labels: new Map(),
     routeLabels: new Map(),
@@ -567,6 +581,7 @@ export const checkProgram = (input: ProgramInput): CheckedProgram => {
     unusedChecks: [],
     counts: { route: 0, default: 0, admit: 0, reject: 0, queue: 0 },
     admissionClosed: undefined,
+    openUnknowns: new Set(),
     lastRoute: undefined,
     brokenRule: false,
   };
@@ -590,6 +605,8 @@ export const checkProgram = (input: ProgramInput): CheckedProgram => {
     routes: work.routes,
     uses: work.uses,
     definitions: finishDefinitions(work.list),
+    tests: work.tests,
+    ensures: work.ensures,
     allowances: work.allowances,
     usedManifests: work.usedManifests,
   };

@@ -1,6 +1,8 @@
 import { isNumericType } from '@signalbox/plugin-api';
-import type { ValueType } from '@signalbox/plugin-api';
+import type { Value, ValueType } from '@signalbox/plugin-api';
 import { suggest } from '../diagnostics/suggest.ts';
+import type { TargetRef } from '../ir.ts';
+import type { GivenEndpoint, Outcome, PolicyEnsure, PolicyTest } from '../policy-checks.ts';
 import { withoutParens } from '../syntax/ast.ts';
 import type { EnsureNode, ExprNode, FactNode, GivenObjectNode, OutcomeNode, TargetNode, TestNode } from '../syntax/ast.ts';
 import type { Span } from '../syntax/span.ts';
@@ -15,13 +17,14 @@ import { describeType, sameDimension } from './value-types.ts';
 /** Labels of the policy's routes, for outcomes to name. */
 export type Labels = ReadonlyMap<string, Span>;
 
-const checkOutcomeTarget = (session: Session, block: Block, target: TargetNode, endpoints: ReadonlySet<string>): void => {
+const checkOutcomeTarget = (session: Session, block: Block, target: TargetNode, endpoints: ReadonlySet<string>): TargetRef | undefined => {
   if (target.share !== undefined) session.report('E0404', target.share.span, 'an outcome names one target, without a share');
-  if (target.name.text === 'endpoint' && target.label !== undefined && endpoints.has(target.label.value)) return;
-  checkTargetName(session, block, target.name, target.label);
+  if (target.name.text === 'endpoint' && target.label !== undefined && endpoints.has(target.label.value)) return { kind: 'endpoint', name: target.label.value };
+  return checkTargetName(session, block, target.name, target.label);
 };
 
-const checkOutcome = (session: Session, block: Block, labels: Labels, outcome: OutcomeNode, endpoints: ReadonlySet<string>): void => {
+/** Undefined where an error has been reported. */
+const checkOutcome = (session: Session, block: Block, labels: Labels, outcome: OutcomeNode, endpoints: ReadonlySet<string>): Outcome | undefined => {
   switch (outcome.kind) {
     case 'outcome-route': {
       const { value, span } = outcome.label;
@@ -32,34 +35,43 @@ const checkOutcome = (session: Session, block: Block, labels: Labels, outcome: O
           fix: { message: `write ${JSON.stringify(near)}`, edits: [{ span, text: JSON.stringify(near) }] },
         });
       }
-      if (outcome.target !== undefined) checkOutcomeTarget(session, block, outcome.target, endpoints);
-      return;
+      const target = outcome.target === undefined ? undefined : checkOutcomeTarget(session, block, outcome.target, endpoints);
+      return { kind: 'route', label: value, ...(target === undefined ? {} : { target }) };
     }
-    case 'outcome-target':
-      checkOutcomeTarget(session, block, outcome.target, endpoints);
-      return;
-    case 'outcome-verdict':
-      checkVerdict(session, block, outcome.verdict, 'outcome');
-      return;
+    case 'outcome-target': {
+      const target = checkOutcomeTarget(session, block, outcome.target, endpoints);
+      return target === undefined ? undefined : { kind: 'target', target };
+    }
+    case 'outcome-verdict': {
+      const verdict = checkVerdict(session, block, outcome.verdict, 'outcome');
+      return verdict === undefined ? undefined : { kind: 'verdict', verdict };
+    }
     case 'outcome-default':
+      return { kind: 'default' };
   }
 };
 
-/** Checks that a written value fits what it is given for. */
-const checkGivenValue = (session: Session, place: Place, type: ValueType, value: ExprNode, subject: ExprNode, subjectText: string): void => {
+/** Checks that a written value fits what it is given for, and gives it. */
+const checkGivenValue = (session: Session, place: Place, type: ValueType, value: ExprNode, subject: ExprNode, subjectText: string): Value | undefined => {
   const expression = checkExpression(session, { ...place, scope: 'constant', clause: 'given' }, value);
-  if (expression === undefined) return;
-  const isEmptyList = expression.kind === 'constant' && Array.isArray(expression.value) && expression.value.length === 0 && typeof type === 'object' && 'list' in type;
-  if (isEmptyList) return;
+  if (expression?.kind !== 'constant') return undefined;
+  const isEmptyList = Array.isArray(expression.value) && expression.value.length === 0 && typeof type === 'object' && 'list' in type;
+  if (isEmptyList) return expression.value;
   if (!sameDimension(type, expression.type)) {
     if (isNumericType(type) && isNumericType(expression.type)) reportMismatch(session, place, { node: subject, type }, { node: value, type: expression.type }, value.span);
     else session.report('E0301', value.span, `\`${subjectText}\` is ${describeType(type)}, and this is ${describeType(expression.type)}`);
-    return;
+    return undefined;
   }
-  checkEnumMember(session, place, type, expression, value, subjectText);
+  return checkEnumMember(session, place, type, expression, value, subjectText) ? expression.value : undefined;
 };
 
-const checkFact = (session: Session, block: Block, fact: FactNode): void => {
+interface Given {
+  tenant: string | undefined;
+  readonly facts: PolicyTest['facts'][number][];
+  readonly endpoints: GivenEndpoint[];
+}
+
+const checkFact = (session: Session, block: Block, fact: FactNode, given: Given): void => {
   const place: Place = { scope: 'request', block, clause: 'given' };
   const { name, index, value } = fact;
   if (name.text === 'tenant' && index === undefined) {
@@ -69,7 +81,7 @@ const checkFact = (session: Session, block: Block, fact: FactNode): void => {
     } else if (!session.defined.tenants.has(inner.value) && !session.incomplete) {
       const near = suggest(inner.value, session.defined.tenants.keys());
       session.report('E0230', inner.span, `no \`define tenant ${JSON.stringify(inner.value)}\` is known`, near === undefined ? { help: 'single facts are given as in `tenant.region = "eu"`' } : { help: `did you mean ${JSON.stringify(near)}?` });
-    }
+    } else given.tenant = inner.value;
     return;
   }
   const subject: ExprNode = index === undefined ? name : { kind: 'index', object: name, index, span: { ...name.span, end: index.span.end } };
@@ -89,10 +101,12 @@ const checkFact = (session: Session, block: Block, fact: FactNode): void => {
     session.report('E0334', name.span, `\`${name.text}\` is no signal, so it cannot be given`, { help: 'give the signals that it is computed from' });
     return;
   }
-  checkGivenValue(session, place, expression.type, value, subject, text);
+  const known = checkGivenValue(session, place, expression.type, value, subject, text);
+  const ref = session.signals[expression.index];
+  if (known !== undefined && ref !== undefined) given.facts.push({ key: ref.key, arguments: ref.arguments, value: known });
 };
 
-const checkGivenObject = (session: Session, block: Block, node: GivenObjectNode): string | undefined => {
+const checkGivenObject = (session: Session, block: Block, node: GivenObjectNode): GivenEndpoint | undefined => {
   const kind = node.definedKind.text;
   if (!(defineKinds as readonly string[]).includes(kind)) {
     const near = suggest(kind, defineKinds);
@@ -109,6 +123,7 @@ const checkGivenObject = (session: Session, block: Block, node: GivenObjectNode)
   }
   const place: Place = { scope: 'candidate', block, clause: 'given' };
   const seen = new Map<string, Span>();
+  const values: { [name: string]: Value } = {};
   const properties = [...session.catalogue.values.values()].filter((entry) => entry.kind === 'property');
   for (const entry of node.body.entries) {
     const key = entry.key.text;
@@ -118,7 +133,16 @@ const checkGivenObject = (session: Session, block: Block, node: GivenObjectNode)
       continue;
     }
     seen.set(key, entry.key.span);
-    if (key === 'labels' && entry.value.kind === 'object') continue;
+    if (key === 'labels' && entry.value.kind === 'object') {
+      for (const label of entry.value.entries) {
+        const type = session.defined.labels.get(label.key.text);
+        const written = label.value.kind === 'object' ? undefined : checkExpression(session, { ...place, scope: 'constant' }, label.value);
+        if (written?.kind !== 'constant') continue;
+        if (type !== undefined && !sameDimension(type, written.type)) session.report('E0301', label.value.span, `\`labels.${label.key.text}\` is ${describeType(type)}, and this is ${describeType(written.type)}`);
+        else values[`labels.${label.key.text}`] = written.value;
+      }
+      continue;
+    }
     const property = properties.find((known) => known.name === key);
     if (property === undefined && key !== 'url' && key !== 'model' && key !== 'max_requests' && key !== 'max_tokens_in_flight' && key !== 'weight') {
       const near = suggest(key, properties.map((known) => known.name));
@@ -130,7 +154,10 @@ const checkGivenObject = (session: Session, block: Block, node: GivenObjectNode)
     }
     const type: ValueType = property?.type ?? (key === 'url' || key === 'model' ? 'string' : 'count');
     if (entry.value.kind === 'object') session.report('E0301', entry.value.span, `\`${key}\` is ${describeType(type)}, and this is an object`);
-    else checkGivenValue(session, place, type, entry.value, { kind: 'name', parts: [{ kind: 'ident', text: key, span: entry.key.span }], text: key, span: entry.key.span }, key);
+    else {
+      const value = checkGivenValue(session, place, type, entry.value, { kind: 'name', parts: [{ kind: 'ident', text: key, span: entry.key.span }], text: key, span: entry.key.span }, key);
+      if (value !== undefined) values[key] = value;
+    }
     const inner = withoutParens(entry.value);
     const { defined } = session;
     if (key === 'tier' && inner.kind === 'string' && defined.tiersKnown && !defined.tiersOpen && !session.incomplete && !defined.tiers.has(inner.value)) {
@@ -138,24 +165,37 @@ const checkGivenObject = (session: Session, block: Block, node: GivenObjectNode)
       session.report('E0202', inner.span, `unknown tier ${JSON.stringify(inner.value)}`, near === undefined ? {} : { help: `did you mean ${JSON.stringify(near)}?` });
     }
   }
-  return node.name.value;
+  const { tier, ...rest } = values;
+  return { name: node.name.value, ...(typeof tier === 'string' ? { tier } : {}), properties: rest, span: node.span };
 };
 
 /** Checks names, types and targets of a test; whether it passes is for whoever runs it. */
-export const checkTest = (session: Session, block: Block, labels: Labels, node: TestNode): void => {
-  const endpoints = new Set<string>();
+export const checkTest = (session: Session, block: Block, labels: Labels, node: TestNode): PolicyTest => {
+  const given: Given = { tenant: undefined, facts: [], endpoints: [] };
   for (const step of node.steps) {
     if (step.kind === 'given-object') {
-      const name = checkGivenObject(session, block, step);
-      if (name !== undefined) endpoints.add(name);
+      const endpoint = checkGivenObject(session, block, step);
+      if (endpoint === undefined) continue;
+      if (given.endpoints.some(({ name }) => name === endpoint.name)) session.report('E0213', step.name.span, `the endpoint ${JSON.stringify(endpoint.name)} is given twice`);
+      else given.endpoints.push(endpoint);
     } else if (step.kind === 'given-facts') {
-      for (const fact of step.facts) checkFact(session, block, fact);
+      for (const fact of step.facts) checkFact(session, block, fact, given);
     }
   }
-  for (const step of node.steps) if (step.kind === 'expect') checkOutcome(session, block, labels, step.outcome, endpoints);
+  const names = new Set(given.endpoints.map(({ name }) => name));
+  const expectations: PolicyTest['expectations'][number][] = [];
+  for (const step of node.steps) {
+    if (step.kind !== 'expect') continue;
+    const outcome = checkOutcome(session, block, labels, step.outcome, names);
+    if (outcome !== undefined) expectations.push({ negated: step.negated, outcome, span: step.span });
+  }
+  return { label: node.label.value, span: node.span, ...(given.tenant === undefined ? {} : { tenant: given.tenant }), facts: given.facts, endpoints: given.endpoints, expectations };
 };
 
-export const checkEnsure = (session: Session, block: Block, labels: Labels, node: EnsureNode): void => {
-  if (node.when !== undefined) checkCondition(session, { scope: 'request', block, clause: 'when' }, node.when, 'after `when`');
-  checkOutcome(session, block, labels, node.outcome, new Set());
+/** Checks names, types and targets of an `ensure`. Undefined where an error has been reported. */
+export const checkEnsure = (session: Session, block: Block, labels: Labels, node: EnsureNode): PolicyEnsure | undefined => {
+  const when = node.when === undefined ? undefined : checkCondition(session, { scope: 'request', block, clause: 'when' }, node.when, 'after `when`');
+  const outcome = checkOutcome(session, block, labels, node.outcome, new Set());
+  if (outcome === undefined || (node.when !== undefined && when === undefined)) return undefined;
+  return { label: node.label.value, span: node.span, ...(when === undefined ? {} : { when }), mode: node.mode, outcome };
 };

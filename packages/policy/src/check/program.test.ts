@@ -377,6 +377,49 @@ describe('imports and plugins', () => {
   });
 });
 
+describe('tests and ensures', () => {
+  test('come as checked data beside the program, and what only they read is not in its tables', () => {
+    const { program, checks } = compile(`
+      define tier "70B" { model: "m", labels: { slot: 3 }, endpoints: ["http://h:1"] }
+      define tenant "acme" { region: "eu" }
+      route "hard" when complexity > 50 to tier "70B" by lowest(queued_tokens)
+      default reject
+      test "a" {
+        given tenant = "acme", complexity = 72, header["X-A"] = "b", cluster.saturation = 90%, priority = "low"
+        given endpoint "gpu-a" { tier: "70B", queued_tokens: 9k, kv_cache_used: 90%, loras: [], labels: { slot: 4 } }
+        expect route "hard" to endpoint "gpu-a"
+        expect not reject with status 503
+      }
+      ensure "b" when words > 5 and tenant.region == "eu" never to tier "70B"
+      ensure "c" always route "hard"`);
+    expect(checks?.tests).toMatchObject([
+      {
+        label: 'a',
+        tenant: 'acme',
+        facts: [
+          { key: 'complexity', arguments: [], value: 72 },
+          { key: 'header', arguments: [{ kind: 'value', value: 'x-a' }], value: 'b' },
+          { key: 'cluster.saturation', value: 0.9 },
+          { key: 'priority', value: 'low' },
+        ],
+        endpoints: [{ name: 'gpu-a', tier: '70B', properties: { queued_tokens: 9000, kv_cache_used: 0.9, loras: [], 'labels.slot': 4 } }],
+        expectations: [
+          { negated: false, outcome: { kind: 'route', label: 'hard', target: { kind: 'endpoint', name: 'gpu-a' } } },
+          { negated: true, outcome: { kind: 'verdict', verdict: { verb: 'reject', with: { status: 503 } } } },
+        ],
+      },
+    ]);
+    expect(checks?.ensures).toMatchObject([{ label: 'b', mode: 'never', outcome: { kind: 'target' } }, { label: 'c', mode: 'always' }]);
+    expect(checks === undefined ? '' : show(checks.conditions, checks.ensures[0]?.when)).toBe('((words > 5) and (tenant.region == "eu"))');
+    expect(checks?.conditions.admission[0]?.when).toBe(checks?.ensures[0]?.when);
+    expect(program?.signals.map(({ key }) => key)).toEqual(['complexity']);
+  });
+});
+
+test('a condition that several admission rules share is reported once as possibly unknown', () => {
+  expect(codesOf('let eu = tenant.region == "eu"\nreject "a" when eu and stream\nreject "b" when eu and turns > 3\ngroup "g" when user == "x" { reject "c" when stream reject "d" when turns > 5 }\ndefault to any')).toEqual(['W0511', 'W0511']);
+});
+
 describe('the hash', () => {
   test('changes with any source and any manifest, and with nothing else', () => {
     const base = programOf('default to any').hash;

@@ -8,9 +8,9 @@ export interface Ambiguity {
 }
 
 /** Positions of one repetition beyond which it is refused unchecked; the check looks at their pairs. */
-const MAX_POSITIONS = 400;
-/** Steps of the search beyond which a repetition is refused; a few tenths of a second. */
-const MAX_STEPS = 30_000_000;
+const MAX_POSITIONS = 300;
+/** Steps of the search beyond which a repetition is refused; some tens of milliseconds. */
+const MAX_STEPS = 5_000_000;
 
 interface Fragment {
   readonly first: readonly number[];
@@ -115,34 +115,49 @@ const hasDoubleCycle = (automaton: Automaton): boolean => {
   // Walked from each state apart, because a cycle comes back to the diagonal pair that it left.
   const forward = automaton.follow.map((next) => [...next]);
   const budget = { steps: MAX_STEPS };
+  const ahead = createWalk(n, forward, overlaps, budget);
+  const behind = createWalk(n, backward, overlaps, budget);
   for (let start = 0; start < n; start += 1) {
-    const ahead = walk(n, start, forward, overlaps, budget);
-    if (ahead.size === 0) continue;
-    const behind = walk(n, start, backward, overlaps, budget);
-    for (const pair of ahead) if (behind.has(pair) && Math.floor(pair / n) !== pair % n) return true;
+    const reached = ahead(start);
+    if (reached.size === 0) continue;
+    const reaching = behind(start);
+    for (const pair of reached) if (reaching.has(pair) && Math.floor(pair / n) !== pair % n) return true;
   }
   return false;
 };
 
-/** Pairs that the pair (start, start) reaches in one step or more, both sides reading the same text. */
-const walk = (n: number, start: number, next: readonly (readonly number[])[], overlaps: readonly boolean[], budget: { steps: number }): ReadonlySet<number> => {
-  const seen = new Set<number>();
-  const open = [start * n + start];
-  for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
+/** Gives the pairs that the pair (start, start) reaches in one step or more, both sides reading the same text. */
+const createWalk = (n: number, next: readonly (readonly number[])[], overlaps: readonly boolean[], budget: { steps: number }): ((start: number) => ReadonlySet<number>) => {
+  const known = new Map<number, readonly number[]>();
+  const spend = (steps: number): void => {
+    budget.steps -= steps;
+    if (budget.steps < 0) throw new TooLarge();
+  };
+  const stepsFrom = (pair: number): readonly number[] => {
+    const found = known.get(pair);
+    if (found !== undefined) return found;
     const left = next[Math.floor(pair / n)] ?? [];
     const right = next[pair % n] ?? [];
-    budget.steps -= left.length * right.length;
-    if (budget.steps < 0) throw new TooLarge();
-    for (const p of left) {
-      for (const q of right) {
-        const reached = p * n + q;
-        if (overlaps[reached] !== true || seen.has(reached)) continue;
+    spend(left.length * right.length);
+    const steps: number[] = [];
+    for (const p of left) for (const q of right) if (overlaps[p * n + q] === true) steps.push(p * n + q);
+    known.set(pair, steps);
+    return steps;
+  };
+  return (start) => {
+    const seen = new Set<number>();
+    const open = [start * n + start];
+    for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
+      const steps = stepsFrom(pair);
+      spend(steps.length);
+      for (const reached of steps) {
+        if (seen.has(reached)) continue;
         seen.add(reached);
         open.push(reached);
       }
     }
-  }
-  return seen;
+    return seen;
+  };
 };
 
 const nullable = (tree: RegexTree): boolean => {
