@@ -18,24 +18,27 @@ export interface ReplayEndpoint {
 export const replayModel = 'llama2-70b';
 
 const gpuCount = 4;
-const maxBatch = 32;
 const blockSize = 16;
+export const defaultMaxBatch = 16;
 
 /**
- * Four servers of one model on two kinds of machine, declared in turn: two of four H100 each, two of four A100 each — the two kinds that the paper
- * of the trace is about. An H100 server ends about 1.7 times as many of the trace's requests per second as an A100 server.
+ * Four servers of one model on two kinds of machine, declared in turn: two of four H100 each, two of four A100 each — the two kinds that
+ * the paper of the trace is about. An H100 server ends about 1.7 times as many of the trace's requests per second as an A100 server.
+ * @param maxBatch most sequences in a server's batch
  */
-export const replayEndpoints: readonly ReplayEndpoint[] = Object.freeze([
-  endpoint('h100-1', 'H100'),
-  endpoint('a100-1', 'A100'),
-  endpoint('h100-2', 'H100'),
-  endpoint('a100-2', 'A100'),
-]);
+export function replayEndpoints(maxBatch: number = defaultMaxBatch): readonly ReplayEndpoint[] {
+  return [
+    endpoint('h100-1', 'H100', maxBatch),
+    endpoint('a100-1', 'A100', maxBatch),
+    endpoint('h100-2', 'H100', maxBatch),
+    endpoint('a100-2', 'A100', maxBatch),
+  ];
+}
 
 /** The kind whose capacity the load is stated against. */
 export const slowGpu = 'A100';
 
-function endpoint(name: string, gpu: string): ReplayEndpoint {
+function endpoint(name: string, gpu: string, maxBatch: number): ReplayEndpoint {
   const profile = findProfile({ gpu, gpuCount, modelName: replayModel });
   if (profile === undefined) throw new Error(`no profile of ${replayModel} on ${gpuCount} ${gpu}`);
   return Object.freeze({
@@ -49,15 +52,18 @@ function endpoint(name: string, gpu: string): ReplayEndpoint {
 }
 
 /** Starts the servers on 127.0.0.1, their clocks `compression` times as fast as real, and one timer for all of them. */
-export async function startReplayFleet(compression: number): Promise<readonly SimulatedEngine[]> {
+export async function startReplayFleet(
+  endpoints: readonly ReplayEndpoint[],
+  compression: number,
+): Promise<readonly SimulatedEngine[]> {
   // A shorter interval than the default, since a step of the fast engines takes 3 to 5 ms of compressed time.
   const pacer = createPacer({ shortestIntervalMs: 1 });
   return Promise.all(
-    replayEndpoints.map(({ profile, maxBatch: batch, kvBlocks }) =>
+    endpoints.map(({ profile, maxBatch, kvBlocks }) =>
       startSimulatedEngine({
         model: replayModel,
         speed: profile,
-        maxBatch: batch,
+        maxBatch,
         kvBlocks,
         blockSize,
         timeScale: compression,

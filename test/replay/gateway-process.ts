@@ -28,14 +28,14 @@ export function policyText(
 ): string {
   const list = endpoints.map(
     ({ name, url, gpu, gpuCount, maxBatch }) =>
-      `    { name: "${name}", url: "${url}", gpu: "${gpu}", gpu_count: ${gpuCount}, max_batch: ${maxBatch} },`,
+      `    { name: "${name}", url: "${url}", gpu: "${gpu}", gpu_count: ${gpuCount}, max_batch: ${maxBatch} }`,
   );
   return `define gateway { listen: "127.0.0.1:${ports.listen}", admin: "127.0.0.1:${ports.admin}" }
 
 define tier "70B" {
   model: "${replayModel}"
   endpoints: [
-${list.join('\n')}
+${list.join(',\n')}
   ]
 }
 

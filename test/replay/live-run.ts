@@ -3,16 +3,19 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Worker } from 'node:worker_threads';
 import type { SimulatedEngine } from '../../packages/simulator/src/index.ts';
 import type { ClientRecord, ReplayOrder } from './client.ts';
-import { replayEndpoints, startReplayFleet } from './fleet.ts';
+import { startReplayFleet } from './fleet.ts';
+import type { ReplayEndpoint } from './fleet.ts';
 import { startGatewayProcess } from './gateway-process.ts';
 import type { Run } from './report.ts';
 import type { TraceRequest } from './trace.ts';
+import { warmUp } from './workload.ts';
 
 /** The policy name that stands for no gateway: the client takes the engines in turn. */
 export const direct = 'direct';
 
 /** What is run. */
 export interface LiveOptions {
+  readonly endpoints: readonly ReplayEndpoint[];
   readonly policies: readonly string[];
   readonly runs: number;
   readonly compression: number;
@@ -26,8 +29,8 @@ export interface LiveOptions {
  * engines with empty caches; before it, some requests that are not counted warm both up. Throws if any answer is not whole.
  */
 export async function runLive(trace: readonly TraceRequest[], options: LiveOptions): Promise<readonly Run[]> {
-  const { policies, runs, compression, stretch, onRun } = options;
-  const fleet = await startReplayFleet(compression);
+  const { policies, runs, compression, onRun } = options;
+  const fleet = await startReplayFleet(options.endpoints, compression);
   const client = new Worker(new URL('client.ts', import.meta.url));
   const results: Run[] = [];
   try {
@@ -35,7 +38,7 @@ export async function runLive(trace: readonly TraceRequest[], options: LiveOptio
       for (let turn = 0; turn < policies.length; turn++) {
         const policy = policies[(turn + round) % policies.length] ?? direct;
         onRun(policy, round);
-        results.push(await runOnce(policy, round, trace, fleet, client, stretch, compression));
+        results.push(await runOnce(policy, round, trace, fleet, client, options));
       }
     }
   } finally {
@@ -51,10 +54,9 @@ async function runOnce(
   trace: readonly TraceRequest[],
   fleet: readonly SimulatedEngine[],
   client: Worker,
-  stretch: number,
-  compression: number,
+  { endpoints: declared, stretch, compression }: LiveOptions,
 ): Promise<Run> {
-  const endpoints = replayEndpoints.map((endpoint, i) => ({ ...endpoint, url: fleet[i]?.url ?? '' }));
+  const endpoints = declared.map((endpoint, i) => ({ ...endpoint, url: fleet[i]?.url ?? '' }));
   const gateway = policy === direct ? undefined : await startGatewayProcess(policy, endpoints);
   try {
     const targets = gateway === undefined ? endpoints.map(({ url }) => url) : [gateway.url];
@@ -85,10 +87,6 @@ async function runOnce(
     await gateway?.stop();
   }
 }
-
-/** Every fifth of the first 120 requests, all at once: enough to compile the gateway's and the client's paths. */
-const warmUp = (trace: readonly TraceRequest[]): readonly TraceRequest[] =>
-  trace.slice(0, 120).flatMap((request) => (request.index % 5 === 0 ? [{ ...request, atMs: 0 }] : []));
 
 const served = (engine: SimulatedEngine['engine']): number =>
   engine.metrics.finished.stop + engine.metrics.finished.length;

@@ -1,5 +1,6 @@
-import { capacityPerSecond } from './expected.ts';
-import { replayEndpoints, slowGpu } from './fleet.ts';
+import { capacityPerSecond } from './engines.ts';
+import { slowGpu } from './fleet.ts';
+import type { ReplayEndpoint } from './fleet.ts';
 import type { TraceRequest } from './trace.ts';
 
 /** How fast the requests come, and what that means for the engines. Rates are requests per second of the trace's clock. */
@@ -16,10 +17,14 @@ export interface LoadPlan {
 }
 
 /** Scales arrivals so that a quarter of them keeps a slow engine at `utilisation` of its capacity on this mix of requests, on the mean of the trace. */
-export function planLoad(trace: readonly TraceRequest[], utilisation: number): LoadPlan {
-  const capacities = replayEndpoints.map((endpoint) => capacityPerSecond(endpoint, trace));
-  const slowCapacity = Math.min(...capacities.filter((_capacity, i) => replayEndpoints[i]?.gpu === slowGpu));
-  const rate = utilisation * slowCapacity * replayEndpoints.length;
+export function planLoad(
+  endpoints: readonly ReplayEndpoint[],
+  trace: readonly TraceRequest[],
+  utilisation: number,
+): LoadPlan {
+  const capacities = endpoints.map((endpoint) => capacityPerSecond(endpoint, trace));
+  const slowCapacity = Math.min(...capacities.filter((_capacity, i) => endpoints[i]?.gpu === slowGpu));
+  const rate = utilisation * slowCapacity * endpoints.length;
   const ownRate = (1000 * (trace.length - 1)) / ((trace.at(-1)?.atMs ?? 0) - (trace[0]?.atMs ?? 0));
   return {
     utilisation,

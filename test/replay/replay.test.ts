@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
 import { tokenizeChat } from '../../packages/simulator/src/index.ts';
-import { choosers, predictedOutput } from './choosers.ts';
-import { simulate } from './expected.ts';
 import { replayEndpoints, slowGpu } from './fleet.ts';
 import { policyText } from './gateway-process.ts';
 import { planLoad } from './load-plan.ts';
 import { failures, formatReport, makeReport } from './report.ts';
-import type { Run } from './report.ts';
 import { parseTrace, readAzureConversation } from './trace.ts';
+import { runVirtual } from './virtual-run.ts';
 import { chatBody } from './workload.ts';
 
 const trace = readAzureConversation();
+const endpoints = replayEndpoints();
+const names = endpoints.map(({ name }) => name);
 
 test('the trace is the first 500 conversation requests, in order, from time 0', () => {
   expect(trace).toHaveLength(500);
@@ -48,7 +48,7 @@ test('prompts have the length of the trace by the simulated tokeniser, and no tw
 });
 
 test('the load plan puts a quarter of the arrivals at the asked share of what a slow engine can end', () => {
-  const load = planLoad(trace, 0.8);
+  const load = planLoad(endpoints, trace, 0.8);
   expect(load.rate / 4 / load.slowCapacity).toBeCloseTo(0.8, 10);
   expect(load.fastCapacity).toBeGreaterThan(1.5 * load.slowCapacity);
   const spanS = (load.stretch * (trace.at(-1)?.atMs ?? 0)) / 1000;
@@ -58,61 +58,50 @@ test('the load plan puts a quarter of the arrivals at the asked share of what a 
 test('the policy of a run names each engine with its GPU and batch', () => {
   const text = policyText(
     'least_latency',
-    replayEndpoints.map((endpoint, i) => ({ ...endpoint, url: `http://127.0.0.1:${9000 + i}` })),
+    endpoints.map((endpoint, i) => ({ ...endpoint, url: `http://127.0.0.1:${9000 + i}` })),
     { listen: 1, admin: 2 },
   );
-  for (const [i, { name, gpu }] of replayEndpoints.entries())
+  for (const [i, { name, gpu }] of endpoints.entries())
     expect(text).toContain(
-      `name: "${name}", url: "http://127.0.0.1:${9000 + i}", gpu: "${gpu}", gpu_count: 4, max_batch: 32`,
+      `name: "${name}", url: "http://127.0.0.1:${9000 + i}", gpu: "${gpu}", gpu_count: 4, max_batch: 16`,
     );
   expect(text).toContain('by least_latency');
 });
 
-function virtualReport(): ReturnType<typeof makeReport> {
-  const load = planLoad(trace, 0.8);
-  const runs = Object.entries(choosers).map(([policy, make]): Run => ({
-    policy,
-    round: 0,
-    ...simulate(replayEndpoints, trace, load.stretch, make(), predictedOutput),
-  }));
-  return makeReport(runs, { load, compression: undefined, requests: trace.length });
-}
+const policies = ['round_robin', 'least_tokens', 'least_latency', 'least_latency(window: 1h)'];
 
-test('in virtual time every request ends once, and token-aware and latency-aware choice beat the rotation with margin', () => {
-  const report = virtualReport();
+test('in virtual time, token-aware and latency-aware choice beat the rotation on mean and p90 with margin', () => {
+  const load = planLoad(endpoints, trace, 0.8);
+  const runs = policies.map((policy) => runVirtual(policy, trace, { endpoints, ...load }));
+  const report = makeReport(runs, { load, compression: 1, virtual: true, endpoints: names, requests: trace.length });
+  process.stdout.write(`${formatReport(report)}\n`);
   for (const { served } of report.policies) expect(served.reduce((sum, count) => sum + count, 0)).toBe(trace.length);
   expect(report.policies[0]?.served).toEqual([125, 125, 125, 125]);
+  expect(report.policies.flatMap(({ rows }) => rows.filter(({ holds }) => holds !== undefined))).toHaveLength(12);
   expect(failures(report)).toEqual([]);
-  expect(report.policies.flatMap(({ rows }) => rows.filter(({ holds }) => holds !== undefined))).toHaveLength(8);
-  expect(
-    formatReport(
-      report,
-      replayEndpoints.map(({ name }) => name),
-    ),
-  ).toContain('| round_robin |');
+});
+
+test('a virtual run repeats to the millisecond', () => {
+  const some = trace.slice(0, 150);
+  const load = planLoad(endpoints, some, 0.8);
+  expect(runVirtual('least_latency', some, { endpoints, ...load })).toEqual(
+    runVirtual('least_latency', some, { endpoints, ...load }),
+  );
 });
 
 test('a policy that is no better than the rotation fails its claims', () => {
-  const load = planLoad(trace, 0.8);
-  const run = (policy: string): Run => ({
-    policy,
-    round: 0,
-    ...simulate(
-      replayEndpoints,
-      trace,
-      load.stretch,
-      (_request, ledgers) => (_request.index * 7) % ledgers.length,
-      predictedOutput,
-    ),
-  });
-  const report = makeReport([run('round_robin'), run('least_tokens')], {
+  const load = planLoad(endpoints, trace, 0.8);
+  const rotation = runVirtual('round_robin', trace, { endpoints, ...load });
+  const report = makeReport([rotation, { ...rotation, policy: 'least_tokens' }], {
     load,
-    compression: undefined,
+    compression: 1,
+    virtual: true,
+    endpoints: names,
     requests: trace.length,
   });
   expect(failures(report)).toHaveLength(4);
 });
 
 test('the slow engines are those of the slow GPU', () => {
-  expect(replayEndpoints.filter(({ gpu }) => gpu === slowGpu)).toHaveLength(2);
+  expect(endpoints.filter(({ gpu }) => gpu === slowGpu)).toHaveLength(2);
 });

@@ -1,15 +1,11 @@
 /** `npm run replay`: the Azure conversation trace through the gateway over four simulated engines, under several policies. */
 import { parseArgs } from 'node:util';
-import { choosers, predictedOutput } from './choosers.ts';
-import { simulate } from './expected.ts';
-import { replayEndpoints } from './fleet.ts';
+import { defaultMaxBatch, replayEndpoints } from './fleet.ts';
 import { runLive } from './live-run.ts';
 import { planLoad } from './load-plan.ts';
-import type { LoadPlan } from './load-plan.ts';
 import { failures, formatReport, makeReport } from './report.ts';
-import type { Run } from './report.ts';
 import { readAzureConversation } from './trace.ts';
-import type { TraceRequest } from './trace.ts';
+import { runVirtual } from './virtual-run.ts';
 
 const HELP = `npm run replay -- [options]
 
@@ -17,21 +13,23 @@ Replays the first requests of the Azure conversation trace (2023), time-compress
 engines of two GPU kinds, once for each policy and run, and compares with the first policy. Exit code 1 if a claim does not hold.
 
   --policies a,b,c   scorers as written after \`by\`; "direct" is no gateway, the client takes the engines in turn
-                     (round_robin,least_tokens,least_latency)
+                     (round_robin,least_tokens,least_latency(window: 1h))
   --runs N           interleaved runs of each, pooled (3)
   --requests N       of the 500 (500)
-  --compression X    how many times faster than the trace's clock (10)
+  --compression X    how many times faster than the trace's clock (12; with --virtual 1: only the core's clock is slowed by it)
   --utilisation X    of a slow engine under round robin (0.8)
-  --virtual          no gateway and no clock: the policies as formulas over the engines in virtual time, one run
+  --max-batch N      of each engine (16)
+  --virtual          virtual time: the gateway's compiler, core and plugins over the engines, without processes or network; one run
   --json             the report as JSON
 `;
 
 const { values } = parseArgs({
   options: {
-    policies: { type: 'string', default: 'round_robin,least_tokens,least_latency' },
+    policies: { type: 'string', default: 'round_robin,least_tokens,least_latency(window: 1h)' },
     runs: { type: 'string', default: '3' },
     requests: { type: 'string', default: '500' },
-    compression: { type: 'string', default: '10' },
+    compression: { type: 'string' },
+    'max-batch': { type: 'string', default: String(defaultMaxBatch) },
     utilisation: { type: 'string', default: '0.8' },
     virtual: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
@@ -39,8 +37,8 @@ const { values } = parseArgs({
   },
 });
 
-function positive(name: 'runs' | 'requests' | 'compression' | 'utilisation'): number {
-  const value = Number(values[name]);
+function positive(name: 'runs' | 'requests' | 'compression' | 'utilisation' | 'max-batch', fallback?: number): number {
+  const value = Number(values[name] ?? fallback);
   if (!(value > 0)) throw new RangeError(`--${name} must be a number above 0, got ${values[name]}`);
   return value;
 }
@@ -51,38 +49,33 @@ async function main(): Promise<number> {
     return 0;
   }
   const trace = readAzureConversation(positive('requests'));
-  const load = planLoad(trace, positive('utilisation'));
-  const policies = values.policies.split(',');
-  const compression = values.virtual ? undefined : positive('compression');
-  const runs =
-    compression === undefined
-      ? virtualRuns(policies, trace, load)
-      : await runLive(trace, {
-          policies,
-          runs: positive('runs'),
-          compression,
-          stretch: load.stretch,
-          onRun: (policy, round) => process.stderr.write(`run ${round + 1} of ${values.runs}: ${policy}\n`),
-        });
-  const report = makeReport(runs, { load, compression, requests: trace.length });
-  const names = replayEndpoints.map(({ name }) => name);
-  process.stdout.write(values.json ? `${JSON.stringify(report, undefined, 2)}\n` : `${formatReport(report, names)}\n`);
+  const endpoints = replayEndpoints(positive('max-batch'));
+  const load = planLoad(endpoints, trace, positive('utilisation'));
+  // Commas within an option list do not part.
+  const policies = values.policies.split(/,(?![^(]*\))/).map((policy) => policy.trim());
+  const compression = positive('compression', values.virtual ? 1 : 12);
+  const { stretch } = load;
+  const runs = values.virtual
+    ? policies.map((policy) => runVirtual(policy, trace, { endpoints, stretch, compression }))
+    : await runLive(trace, {
+        endpoints,
+        policies,
+        runs: positive('runs'),
+        compression,
+        stretch,
+        onRun: (policy, round) => process.stderr.write(`run ${round + 1} of ${values.runs}: ${policy}\n`),
+      });
+  const report = makeReport(runs, {
+    endpoints: endpoints.map(({ name }) => name),
+    load,
+    compression,
+    virtual: values.virtual,
+    requests: trace.length,
+  });
+  process.stdout.write(values.json ? `${JSON.stringify(report, undefined, 2)}\n` : `${formatReport(report)}\n`);
   const failed = failures(report);
   for (const failure of failed) process.stderr.write(`${failure}\n`);
   return failed.length === 0 ? 0 : 1;
-}
-
-function virtualRuns(
-  policies: readonly string[],
-  trace: readonly TraceRequest[],
-  { stretch }: LoadPlan,
-): readonly Run[] {
-  return policies.map((policy) => {
-    const chooser = choosers[policy];
-    if (chooser === undefined)
-      throw new RangeError(`no formula for ${policy}; known: ${Object.keys(choosers).join(', ')}`);
-    return { policy, round: 0, ...simulate(replayEndpoints, trace, stretch, chooser(), predictedOutput) };
-  });
 }
 
 process.exitCode = await main();

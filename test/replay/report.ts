@@ -35,8 +35,13 @@ export interface Row {
 
 /** What the replay found. */
 export interface ReplayReport {
+  /** Names, in the order of `served`. */
+  readonly endpoints: readonly string[];
   readonly load: LoadPlan;
-  readonly compression: number | undefined;
+  /** How many times faster than the trace's clock. */
+  readonly compression: number;
+  /** No processes, no network, no timers. */
+  readonly virtual: boolean;
   readonly requests: number;
   readonly policies: readonly {
     readonly policy: string;
@@ -59,7 +64,7 @@ export interface ReplayReport {
  */
 export const mostRatio = 0.92;
 const heldFigures: ReadonlySet<Figure> = new Set(['mean', 'p90']);
-/** Policies that are held to it. */
+/** Scorers that are held to it, with whatever options. */
 const heldPolicies: ReadonlySet<string> = new Set(['least_tokens', 'least_latency']);
 
 const figureOf: Readonly<Record<Figure, (values: readonly number[]) => number>> = {
@@ -73,7 +78,7 @@ const msOf = (measure: Measure, outcome: Outcome): number => (measure === 'ttft'
 /** Pools the runs of each policy and compares with the first one. The intervals' random numbers have a fixed seed. */
 export function makeReport(
   runs: readonly Run[],
-  { load, compression, requests }: Pick<ReplayReport, 'load' | 'compression' | 'requests'>,
+  setting: Pick<ReplayReport, 'endpoints' | 'load' | 'compression' | 'virtual' | 'requests'>,
 ): ReplayReport {
   const names = [...new Set(runs.map(({ policy }) => policy))];
   const runsOf = (policy: string | undefined): readonly Run[] => runs.filter((run) => run.policy === policy);
@@ -96,7 +101,7 @@ export function makeReport(
         if (policy === names[0]) return row;
         const baselineMs = baseline.map((run) => figureOf[figure](values([run])));
         const ratio = bootstrapRatio(placed(own), placed(baseline), figureOf[figure], seededRandom(1));
-        const isHeld = heldPolicies.has(policy) && heldFigures.has(figure);
+        const isHeld = heldPolicies.has(policy.split('(')[0] ?? '') && heldFigures.has(figure);
         return {
           ...row,
           ratio,
@@ -112,9 +117,7 @@ export function makeReport(
   const lags = runs.flatMap(({ lag }) => (lag === undefined ? [] : [lag]));
   const sends = lags.flatMap(({ sendMs }) => sendMs);
   return {
-    load,
-    compression,
-    requests,
+    ...setting,
     policies,
     ...(lags.length === 0
       ? {}
@@ -146,14 +149,17 @@ const labels: Readonly<Record<Measure, string>> = { ttft: 'time to first token',
 const formatRatio = ({ ratio, low, high }: Ratio): string =>
   `${ratio.toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)})`;
 
+/** From this 99th percentile of lateness on, the report says that the machine was busy. */
+const busyLagMs = 10;
+
 /** The report as a Markdown table with what it was measured under. */
-export function formatReport(report: ReplayReport, endpointNames: readonly string[]): string {
-  const { load, compression, requests, policies, lag } = report;
+export function formatReport(report: ReplayReport): string {
+  const { endpoints, load, compression, virtual, requests, policies, lag } = report;
   const lines = [
     `${requests} requests, arrivals ${load.stretch < 1 ? 'compressed' : 'stretched'} to ${load.stretch.toFixed(2)} of the trace's times: ${load.rate.toFixed(2)} a second`,
     `capacity on this mix ${load.fastCapacity.toFixed(2)} (fast) and ${load.slowCapacity.toFixed(2)} (slow) requests/s; a slow engine under round robin at ${(100 * load.utilisation).toFixed(0)} %, the fleet at ${(100 * load.fleetUtilisation).toFixed(0)} %`,
-    compression === undefined
-      ? 'virtual time: no gateway, no network'
+    virtual
+      ? 'virtual time: no gateway process, no network, no timers'
       : `${compression} times faster than the trace's clock; milliseconds below are the trace's`,
   ];
   if (lag !== undefined) {
@@ -161,10 +167,15 @@ export function formatReport(report: ReplayReport, endpointNames: readonly strin
       `lag of the measuring side, real ms: requests sent p50 ${lag.sendP50Ms.toFixed(1)}, p99 ${lag.sendP99Ms.toFixed(1)}, most ${lag.sendMostMs.toFixed(1)} late; event loop of the engines p99 ${lag.enginesP99Ms.toFixed(1)}`,
     );
   }
+  if (lag !== undefined && lag.sendP99Ms > busyLagMs) {
+    lines.push(
+      `the machine was busy with other things: about ${(lag.sendP99Ms * compression).toFixed(0)} ms of the tails below are the measurement's own`,
+    );
+  }
   for (const measure of measures) {
     lines.push(
       '',
-      `| ${labels[measure]}, ms | ${figures.join(' | ')} | mean of each run | mean, ratio (95 %) | p90, ratio (95 %) | served by ${endpointNames.join(' / ')} |`,
+      `| ${labels[measure]}, ms | ${figures.join(' | ')} | mean of each run | mean, ratio (95 %) | p90, ratio (95 %) | served by ${endpoints.join(' / ')} |`,
       `| --- | ${figures.map(() => '---:').join(' | ')} | --- | --- | --- | --- |`,
     );
     for (const { policy, rows, served } of policies) {
