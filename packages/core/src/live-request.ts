@@ -164,7 +164,7 @@ export class LiveRequest implements Forward {
         return this.#step(0);
       }
     }
-    if (nowMs >= state.deadlineMs) return this.#refuse(failure);
+    if (nowMs >= state.deadlineMs) return this.#refuse({ ...failure, cause: 'timeout' });
     state.tried.push(slot);
     const { active } = state;
     const repeatable =
