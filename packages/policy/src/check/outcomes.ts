@@ -144,7 +144,7 @@ const checkGivenObject = (session: Session, block: Block, node: GivenObjectNode)
       continue;
     }
     const property = properties.find((known) => known.name === key);
-    if (property === undefined && key !== 'url' && key !== 'model' && key !== 'max_requests' && key !== 'max_tokens_in_flight' && key !== 'weight') {
+    if (property === undefined && key !== 'url' && key !== 'model') {
       const near = suggest(key, properties.map((known) => known.name));
       session.report('E0209', entry.key.span, `an endpoint has no property \`${key}\``, near === undefined ? {} : {
         help: `did you mean \`${near}\`?`,
