@@ -16,7 +16,7 @@ const policy = (target: string): string => `
 
 beforeEach(async () => {
   bed = await startBed({
-    engines: [{ speed: { tokensPerSecond: 40, prefillTokensPerSecond: 1_000_000 } }, {}],
+    engines: [{ speed: { tokensPerSecond: 12, prefillTokensPerSecond: 1_000_000 } }, {}],
     policy: ([a, b]) => `
       define gateway { models: ["auto"] }
       define tier "a" { model: "sim", endpoints: ["${a}"] }

@@ -47,17 +47,23 @@ policy can be tried on a laptop. Edits of the file take effect while it runs. Wi
       },
       terminal,
       undefined,
-      (gateway) => terminal.out(welcome(gateway, fleet, shownPath, terminal)),
+      (gateway) => terminal.out(welcome(gateway, fleet, { shownPath, listen: input.text('listen') ?? gateway.definition.listen }, terminal)),
       () => fleet.close(),
     );
   },
 };
 
-function welcome(gateway: Gateway, fleet: SimulatedFleet, policyPath: string, terminal: Terminal): string {
+interface Shown {
+  readonly shownPath: string;
+  /** The address that was asked for. */
+  readonly listen: string;
+}
+
+function welcome(gateway: Gateway, fleet: SimulatedFleet, { shownPath, listen }: Shown, terminal: Terminal): string {
   const bold = (text: string): string => (terminal.colour ? `\u001b[1m${text}\u001b[0m` : text);
   const { url, adminUrl, definition } = gateway;
-  const wanted = definition.listen;
-  const moved = url.endsWith(`:${wanted.split(':').at(-1)}`) ? '' : ` (${wanted} is taken)`;
+  const wantedPort = listen.split(':').at(-1) ?? '';
+  const moved = wantedPort === '0' || url.endsWith(`:${wantedPort}`) ? '' : ` (${listen} is taken)`;
   const engines = [...fleet.engines.values()];
   const rows = gateway.endpoints().map(({ name, tier, model, throughput }) => {
     const speed = Number.isFinite(throughput) ? `  about ${Math.round(throughput)} tokens/s` : '';
@@ -67,7 +73,7 @@ function welcome(gateway: Gateway, fleet: SimulatedFleet, policyPath: string, te
   const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'Prove that there are infinitely many primes.' }] });
   return `${gateway.startFindings}
 ${bold('Signalbox')} is running on ${bold(url)}${moved}
-  policy   ${policyPath}   (edit it: new requests follow at once)
+  policy   ${shownPath}   (edit it: new requests follow at once)
   admin    ${adminUrl}/metrics   ${adminUrl}/-/policy
   fleet    ${engines.length} simulated engines
 ${rows.join('\n')}

@@ -113,8 +113,9 @@ export async function runGateway(
     terminal.err(error.text);
     return EXIT_FAILED;
   }
+  const stopped = runUntilStopped(gateway, terminal);
   onStart(gateway);
-  const code = await runUntilStopped(gateway, terminal);
+  const code = await stopped;
   await onStop();
   return code;
 }

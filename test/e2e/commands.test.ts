@@ -1,0 +1,150 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { signalbox, signalboxWithInput } from './support/command.fixture.ts';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'signalbox-commands-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function write(name: string, text: string): string {
+  writeFileSync(join(folder, name), text);
+  return name;
+}
+const run = (...args: string[]): ReturnType<typeof signalbox> => signalbox(args, folder);
+
+const TIERS = `define tier "8B" { model: "llama-3.1-8b", gpu: "L4", endpoints: ["http://10.0.0.11:8000", "http://10.0.0.12:8000"] }
+define tier "70B" { model: "llama-3.1-70b", gpu: "H100", gpu_count: 4, endpoints: ["http://10.0.0.21:8000"] }
+`;
+
+describe('check', () => {
+  test('five independent mistakes give five findings with carets at the right places, and exit code 1', async () => {
+    const lines = [
+      'route "one" when complexity > 50 to tier "70B" by least_token',
+      'route "two" when prompt_tokens > 30s to tier "70B" by least_tokens',
+      'route "three" when kv_cache_used < 90% to tier "70B" by least_tokens',
+      'route "four" when stream to 60% tier "8B", 30% tier "70B" by least_tokens',
+      'reject "five" when model == "gpt-4 with status 403',
+      'default to tier "8B" by least_tokens',
+    ];
+    const { code, err, out } = await run('check', write('five.route', TIERS + lines.join('\n')));
+    expect(code).toBe(1);
+    expect(out).toBe('');
+    const findings = err.split(/\n(?=error\[|warning\[|note\[)/).filter((block) => /^error\[/.test(block));
+    expect(findings.map((block) => /^error\[(E\d{4})\]/.exec(block)?.[1])).toHaveLength(5);
+    const carets = findings.map((block) => {
+      const rows = block.split('\n');
+      const at = rows.findIndex((row) => /^\s*\|\s+\^/.test(row));
+      const mark = rows[at] ?? '';
+      return (rows[at - 1] ?? '').slice(mark.indexOf('^'), mark.lastIndexOf('^') + 1);
+    });
+    expect(carets.map((text, i) => lines[i]?.includes(text) === true && text.length > 0)).toEqual([true, true, true, true, true]);
+    expect(carets[0]).toBe('least_token');
+    expect(carets[1]).toContain('30s');
+    expect(carets[2]).toBe('kv_cache_used');
+    expect(carets[3]).toContain('30%');
+    expect(carets[4]).toContain('"gpt-4');
+    expect(err).toContain('least_tokens');
+    expect(err).toContain('5 errors');
+  });
+
+  test('the one-line policy is in order', async () => {
+    const { code, err } = await run('check', write('one.route', 'route when complexity > 50 to tier "70B" by least_tokens with affinity session\n'));
+    expect({ code, errors: /error\[/.test(err) }).toEqual({ code: 0, errors: false });
+  });
+
+  test('JSON, SARIF and CI annotations carry the same findings', async () => {
+    const file = write('bad.route', `${TIERS}default to tier "9B" by least_tokens\n`);
+    const json = JSON.parse((await run('check', '--format', 'json', file)).out) as { errors: number; diagnostics: { code: string; file: string; start: object }[] };
+    expect(json).toMatchObject({ errors: 1, diagnostics: [{ file: 'bad.route', start: { line: 3, column: 17 } }] });
+    const sarif = JSON.parse((await run('check', '--format', 'sarif', file)).out) as { version: string; runs: { results: { ruleId: string }[] }[] };
+    expect(sarif.version).toBe('2.1.0');
+    expect(sarif.runs[0]?.results[0]?.ruleId).toBe(json.diagnostics[0]?.code);
+    expect((await run('check', '--format', 'github', file)).out).toMatch(/^::error file=bad\.route,line=3,/);
+  });
+
+  test('--deny-warnings turns warnings into exit code 1', async () => {
+    const file = write('warn.route', `${TIERS}route when stream to tier "8B" by least_tokens\n`);
+    expect((await run('check', file)).code).toBe(0);
+    expect((await run('check', '--deny-warnings', file)).code).toBe(1);
+    expect((await run('check', '--strict', file)).code).toBe(1);
+  });
+
+  test('--fix makes the safe fixes and keeps the rest of the file', async () => {
+    const file = write('fix.route', `${TIERS}# kept\nroute when kv_cache_used exists && stream to tier "8B" by least_tokens\ndefault to tier "8B" where kv_cache_used < 90 by least_tokens\n`);
+    await run('check', '--fix', file);
+    const text = readFileSync(join(folder, file), 'utf8');
+    expect(text).toContain('# kept');
+    expect(text).toContain('kv_cache_used < 90%');
+    expect(text).toContain('exists and stream');
+  });
+
+  test('a file that is not there is one clear sentence and exit code 1', async () => {
+    const { code, err } = await run('check', 'missing.route');
+    expect(code).toBe(1);
+    expect(err).toMatch(/^signalbox check: cannot read .*missing\.route: there is no such file\n$/);
+  });
+});
+
+describe('usage', () => {
+  test('no command, an unknown command, an unknown option and a missing argument exit with 2 and say what is expected', async () => {
+    for (const args of [[], ['chekc'], ['check', '--wrong', 'x'], ['check'], ['check', '--format', 'xml', 'x']]) {
+      const { code, err } = await run(...args);
+      expect(code, args.join(' ')).toBe(2);
+      expect(err.length).toBeGreaterThan(20);
+      expect(err).not.toMatch(/at .*\.ts:\d/);
+    }
+  });
+
+  test('help teaches: every command has a page with usage and options', async () => {
+    const { out } = await run('--help');
+    const commands = [...out.matchAll(/^ {2}([a-z]+(?:-[a-z]+| new)?) {3,}/gm)].map((match) => match[1] ?? '');
+    expect(commands).toEqual(['dev', 'serve', 'check', 'fmt', 'explain', 'explain-code', 'plugin new']);
+    for (const command of commands) expect((await run('help', ...command.split(' '))).out).toContain(`Usage: signalbox ${command}`);
+  });
+});
+
+test('fmt lays out, --check only tells, and a second run changes nothing', async () => {
+  const file = write('messy.route', 'default   to tier "8B"\n   by least_tokens   # why\n');
+  expect(await run('fmt', '--check', file)).toMatchObject({ code: 1, out: 'messy.route would change\n' });
+  expect((await run('fmt', file)).code).toBe(0);
+  expect(readFileSync(join(folder, file), 'utf8')).toBe('default to tier "8B" by least_tokens # why\n');
+  expect((await run('fmt', '--check', file)).code).toBe(0);
+  expect(signalboxWithInput(['fmt', '-'], folder, 'default  to tier "8B"\n').out).toBe('default to tier "8B"\n');
+});
+
+test('explain-code tells what a code means', async () => {
+  expect((await run('explain-code', 'e0330')).out).toMatch(/^error\[E0330\]: /);
+  expect((await run('explain-code')).out.split('\n').length).toBeGreaterThan(40);
+  expect((await run('explain-code', 'E9999')).code).toBe(2);
+});
+
+describe('explain', () => {
+  const policy = `${TIERS}route "hard" when complexity > 50 to tier "70B" by least_tokens\ndefault to tier "8B" by least_tokens\n`;
+  const request = (content: string): string => JSON.stringify({ model: 'llama-3.1-8b', messages: [{ role: 'user', content }] });
+
+  test('text tells the rule, the comparison that failed with its value, and the candidates', async () => {
+    write('explain.route', policy);
+    const { code, out } = signalboxWithInput(['explain', 'explain.route', '-'], folder, request('Is Paris in France?'));
+    expect(code).toBe(0);
+    expect(out).toMatch(/^→ 8B\/[12] \(tier "8B"\) by route "default"/);
+    expect(out).toMatch(/✗ route "hard" when complexity > 50\n\s+false +complexity > 50 +\(complexity = [\d.]+\)/);
+    expect(out).toMatch(/1\. 8B\/[12] +least_tokens/);
+  });
+
+  test('JSON is the explanation as data', async () => {
+    write('explain.route', policy);
+    write('request.json', request('Analyze the economic impact of climate change on small island states.'));
+    const explained = JSON.parse((await run('explain', '--json', 'explain.route', 'request.json')).out) as object;
+    expect(explained).toMatchObject({ outcome: 'forward', tier: '70B', route: 'hard', endpoint: '70B/1' });
+  });
+
+  test('a request that cannot be read is one clear sentence', async () => {
+    write('explain.route', policy);
+    expect(signalboxWithInput(['explain', 'explain.route', '-'], folder, '{')).toMatchObject({ code: 1 });
+    expect(signalboxWithInput(['explain', 'explain.route', '-'], folder, '{"model":"x"}').err).toMatch(/cannot be explained/);
+  });
+});
