@@ -22,13 +22,16 @@ import { addUpstreamHeaders, ownHeaders } from './answer-head.ts';
 import { collectBody } from './collect-body.ts';
 import type { EndpointPools } from './endpoint-pools.ts';
 import { failureOf, refusalOf, retryAfterOf } from './failure.ts';
-import type { ProxyHooks } from './hooks.ts';
+import type { Identity, ProxyHooks } from './hooks.ts';
+import { UNKNOWN_MODEL } from './models.ts';
 import type { ProxyLimits } from './limits.ts';
 import type { LiveItem, LiveList } from './live-list.ts';
 import { isEventStream, isFramed, isJsonType, isReadable } from './media-types.ts';
 import type { RequestHead } from './request-head.ts';
 import { ProxyRouteRequest } from './route-request.ts';
 import { WheelEntry, type TimerWheel } from './timer-wheel.ts';
+import { toSend } from './released-body.ts';
+import { upstreamHeaders } from './upstream-headers.ts';
 import { UpstreamCall, type CallOwner, type UpstreamHeaders } from './upstream-call.ts';
 
 /** What exchanges share: one per proxy. */
@@ -80,6 +83,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
   private readonly head: RequestHead;
   private readonly receivedMs: number;
 
+  private identity: Identity | undefined;
   private phase: Phase = 'body';
   private parsed: ScannedRequest | undefined;
   private route: ProxyRouteRequest | undefined;
@@ -101,7 +105,9 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
   private dropUsage = false;
   private usage: Usage = NO_USAGE;
 
-  private upstreamMs = 0;
+  /** Spent on attempts that failed, and until the head of the present one. */
+  private failedMs = 0;
+  private headMs = 0;
   private ttftMs: number = Number.NaN;
   private lastEventMs = 0;
   private lastWriteMs = 0;
@@ -137,20 +143,27 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
       this.refuse(415, 'unsupported_media_type', 'The content type must be application/json or multipart/form-data.');
       return;
     }
+    const identity = this.host.hooks.identify?.(head.credential, this.path);
+    if (identity?.kind === 'refuse') {
+      this.refuse(identity.status, identity.code, identity.message, identity.retryAfterSeconds);
+      return;
+    }
+    this.identity = identity;
     const declared = head.contentLength === undefined ? 0 : Number(head.contentLength);
     collectBody(this.request, declared, this.host.limits.bodyBytes, this.onBody);
   }
 
   /** Ends whatever still runs because the process stops. */
   shutDown(): void {
-    if (this.phase === 'relay') this.breakOff('draining', 'The gateway is shutting down.', 'upstream_disconnected');
+    // To the endpoint it is as if the client had left: nothing speaks against it.
+    if (this.phase === 'relay') this.breakOff('draining', 'The gateway is shutting down.', 'client_abort');
     else if (this.phase !== 'closing' && this.phase !== 'done') {
       this.call?.cancel();
       if (this.phase === 'routing') this.route?.onAbort?.();
       const forward = this.forward;
       this.forward = undefined;
       this.refuse(503, 'draining', 'The gateway is shutting down.', 1);
-      forward?.finish(this.endRecord('upstream_error', 503));
+      forward?.finish(this.endRecord('client_abort', 503));
     }
   }
 
@@ -186,9 +199,9 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
   };
 
   private admit(parsed: ScannedRequest): void {
-    const identity = this.host.hooks.identify?.(this.head.credential, this.path, parsed.model);
-    if (identity?.kind === 'refuse') {
-      this.refuse(identity.status, identity.code, identity.message, identity.retryAfterSeconds);
+    const { identity } = this;
+    if (identity?.allows?.(parsed.model) === false) {
+      this.refuse(404, 'model_not_found', UNKNOWN_MODEL, undefined, 'model');
       return;
     }
     const route = new ProxyRouteRequest(this.head, parsed, this.receivedMs, identity?.tenant, identity?.apiKeyName);
@@ -247,31 +260,10 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
     this.alias = renamed && this.understood && host.reportModel === 'asked' ? this.asked : undefined;
     this.dropUsage = injectsUsage;
     this.rearm();
-    host.pools.dispatch(
-      attempt.target,
-      { path: attempt.target.basePath + this.upstreamPath, method: 'POST', body, headers: this.upstreamHeaders(attempt) },
-      call,
-    );
-  }
-
-  private upstreamHeaders(attempt: Attempt): string[] {
-    const { head } = this;
-    const client = head.forwarded;
-    const own = attempt.target.headers;
-    const policy = attempt.headers;
-    const headers: string[] = [];
-    for (let i = 0; i + 1 < client.length; i += 2) {
-      const name = client[i] ?? '';
-      if (isSetBy(own, name) || isSetBy(policy, name)) continue;
-      headers.push(name, client[i + 1] ?? '');
-    }
-    headers.push('x-request-id', head.requestId);
     // Events and usage can be read only where the answer is not compressed.
-    if (this.understood || this.wantsStream) headers.push('accept-encoding', 'identity');
-    else if (head.acceptEncoding !== undefined) headers.push('accept-encoding', head.acceptEncoding);
-    for (const { name, value } of own) if (!isSetBy(policy, name.toLowerCase())) headers.push(name, value);
-    for (const { name, value } of policy) headers.push(name, value);
-    return headers;
+    const headers = upstreamHeaders(this.head, attempt, this.understood || this.wantsStream);
+    const path = attempt.target.basePath + this.upstreamPath;
+    host.pools.dispatch(attempt.target, { path, method: 'POST', body: toSend(body, headers), headers }, call);
   }
 
   callStarted(call: UpstreamCall): void {
@@ -282,7 +274,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
 
   callHead(call: UpstreamCall, status: number, headers: UpstreamHeaders): void {
     if (call !== this.call) return;
-    if (!(this.upstreamMs > 0)) this.upstreamMs = this.host.clock.now() - call.dispatchedMs;
+    this.headMs = this.host.clock.now() - call.dispatchedMs;
     if (status === 429 || status === 408 || status >= 500 || (status >= 300 && status < 400)) {
       this.fail(call, failureOf(status), status);
       return;
@@ -393,9 +385,15 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
       this.breakOff('upstream_disconnected', 'The upstream closed the stream before it was complete.', 'upstream_disconnected');
       return;
     }
+    this.endWell(reader);
+  }
+
+  private endWell(reader: SseReader): void {
     this.usage = reader.usage;
     this.response.end();
+    const call = this.call;
     this.finish('ok', this.status);
+    call?.cancel();
   }
 
   callFailed(call: UpstreamCall, error: Error): void {
@@ -404,17 +402,23 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
     if (this.phase === 'relay') {
       // A server that closes right behind its last event has told all.
       if (this.reader?.isComplete(false) === true) {
-        this.usage = this.reader.usage;
-        this.response.end();
-        this.finish('ok', this.status);
+        this.endWell(this.reader);
         return;
       }
       this.breakOff('upstream_disconnected', 'The upstream disconnected before the answer was complete.', 'upstream_disconnected');
       return;
     }
-    const lost = Number.isNaN(call.sentMs) || (!call.responded && !this.stores);
-    const race = !call.responded && call.reused && !Number.isNaN(call.sentMs);
-    this.fail(call, lost || race ? 'connect' : 'error', call.status, race);
+    if ((error as NodeJS.ErrnoException).code === 'UND_ERR_INVALID_ARG') {
+      // A header that we built is not one; the endpoint has no part in it.
+      this.fault('dispatch', error);
+      return;
+    }
+    const unsent = Number.isNaN(call.sentMs);
+    const race = !unsent && !call.responded && call.reused;
+    if (unsent || race || (!call.responded && !this.stores)) this.fail(call, 'connect', call.status, race);
+    // The call may have had its effect, so it counts as a 502 of the server, which only a policy's word repeats.
+    else if (this.stores) this.fail(call, 'error', 502);
+    else this.fail(call, 'error', call.status);
   }
 
   /** The current attempt failed before anything was given to the client: the router says what comes next. */
@@ -427,6 +431,8 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
     call.cancel();
     this.phase = 'routing';
     const durationMs = now - call.dispatchedMs;
+    this.failedMs += durationMs;
+    this.headMs = 0;
     let step: ReturnType<Forward['next']>;
     try {
       step = forward.next({ cause, status, retryAfterSeconds, durationMs, ...(keepAliveRace ? { keepAliveRace } : {}) });
@@ -435,7 +441,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
       return;
     }
     if (step.kind === 'refuse') {
-      const answer = refusalOf(step, cause);
+      const answer = refusalOf(step, this.reader?.error);
       this.answerError(answer.status, answer.code, answer.message, answer.retryAfterSeconds, null, forward.decision);
       this.endForward('upstream_error', answer.status, status);
       return;
@@ -564,7 +570,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
       requestId: this.head.requestId,
       decision,
       code,
-      upstreamMs: this.upstreamMs,
+      upstreamMs: this.failedMs + this.headMs,
       totalMs: this.host.clock.now() - this.receivedMs,
       extra: decision === undefined ? undefined : this.host.hooks.limitHeaders?.(decision),
       close: this.host.isClosing(),
@@ -595,6 +601,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
     headers.push('content-type', 'application/json', 'content-length', String(body.length));
     const needsRetryAfter = status === 429 || status === 503;
     const seconds = retryAfterSeconds ?? (needsRetryAfter ? 1 : undefined);
+    if (status === 401) headers.push('www-authenticate', 'Bearer');
     if (seconds !== undefined) headers.push('retry-after', String(Math.max(1, Math.ceil(seconds))));
     if (unread && !this.host.isClosing()) headers.push('connection', 'close');
     response.writeHead(status, headers);
@@ -654,7 +661,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
     this.call?.cancel();
     this.call = undefined;
     this.answerError(500, 'internal', 'The gateway failed to handle the request.', undefined, null, this.forward?.decision);
-    this.endForward('upstream_error', 500, 0);
+    this.endForward('client_abort', 500, 0);
   }
 
   private readonly onClientClose = (): void => {
@@ -798,6 +805,11 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
       this.response.socket?.destroy();
       this.response.destroy();
     } else if (nowMs >= this.lastEventMs + (this.call?.attempt.idleMs ?? NEVER)) {
+      // A server that has said its last event and keeps the body open has told all.
+      if (this.reader?.isComplete(false) === true) {
+        this.endWell(this.reader);
+        return;
+      }
       this.breakOff('upstream_timeout', 'The upstream sent nothing for too long.', 'upstream_timeout');
     } else if (this.reader !== undefined) {
       this.lastWriteMs = nowMs;
@@ -811,11 +823,6 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
 }
 
 const EMPTY: Uint8Array = new Uint8Array(0);
-
-function isSetBy(headers: readonly { readonly name: string }[], name: string): boolean {
-  for (const header of headers) if (header.name === name || header.name.toLowerCase() === name) return true;
-  return false;
-}
 
 function isTextual(kind: string): boolean {
   return kind === 'chat' || kind === 'completion';

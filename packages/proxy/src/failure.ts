@@ -1,4 +1,5 @@
 import type { AttemptFailure, NextStep } from '@signalbox/core';
+import type { StreamError } from '@signalbox/openai-wire';
 
 type Cause = AttemptFailure['cause'];
 
@@ -27,12 +28,13 @@ interface ErrorAnswer {
   readonly retryAfterSeconds: number | undefined;
 }
 
-/** What the client is told when no attempt is left: the router's words. */
-export function refusalOf(step: Extract<NextStep, { readonly kind: 'refuse' }>, cause: Cause): ErrorAnswer {
-  return {
-    status: step.status,
-    code: step.code,
-    message: step.message === '' ? `No endpoint could answer (${cause}).` : step.message,
-    retryAfterSeconds: step.retryAfterSeconds,
-  };
+/**
+ * What the client is told when no attempt is left: the router's words; but where an engine opened its stream with an error event, the
+ * status and code that the event names, as if it had come as a plain answer.
+ */
+export function refusalOf(step: Extract<NextStep, { readonly kind: 'refuse' }>, error: StreamError | undefined): ErrorAnswer {
+  const { status, code, message, retryAfterSeconds } = step;
+  if (code !== 'upstream_error' || error === undefined || error.status < 400) return { status, code, message, retryAfterSeconds };
+  const named = /^[a-z][a-z0-9_]{0,63}$/.test(error.code) ? error.code : code;
+  return { status: error.status, code: named, message: 'The model server refused the request in its stream.', retryAfterSeconds };
 }

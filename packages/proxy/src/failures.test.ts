@@ -68,7 +68,7 @@ describe('before the commit point an attempt is replaced', () => {
     const { upstream, router, client } = await rig(twice);
     upstream.onRequest = ({ socket }, index) => (index === 0 ? socket.end() : socket.write(json(200, {})));
     await client().post('/v1/responses', { model: 'm', input: 'x' }).answer();
-    expect(router.last.failures).toMatchObject([{ cause: 'error' }]);
+    expect(router.last.failures).toMatchObject([{ cause: 'error', status: 502 }]);
   });
 
   it('bug-19: stray bytes on an idle connection are given to nobody', async () => {
@@ -127,6 +127,24 @@ describe('when no attempt is left', () => {
     expect(router.last.failures).toMatchObject([{ cause: 'context_exceeded', status: 400 }]);
     router.script = { attempts: router.script.attempts.slice(0, 1) };
     expect(await client().post(CHAT, chat()).answer()).toMatchObject({ status: 400, body });
+    expect(router.leases).toBe(0);
+  });
+
+  it('bug-10: an error event that opens a stream gives its own status, as if it had come as a plain answer', async () => {
+    const { upstream, router, client } = await rig();
+    upstream.onRequest = ({ socket }) => socket.write(STREAM_HEAD + chunk('event: error\ndata: {"error":{"message":"secret","code":"tool_use_failed","status_code":400}}\n\n').toString());
+    const answer = await client().post(CHAT, streaming()).answer();
+    expect(answer.status).toBe(400);
+    expect(errorCode(answer.body)).toBe('tool_use_failed');
+    expect(answer.body).not.toContain('secret');
+    expect(router.leases).toBe(0);
+  });
+
+  it('a header that the policy could not build rightly is our fault, not the endpoint’s', async () => {
+    const { upstream, router, client } = await rig((origin) => ({ attempts: [{ target: target(origin), headers: [{ name: 'x-user', value: 'a\r\nx-admin: 1' }] }] }));
+    expect((await client().post(CHAT, chat()).answer()).status).toBe(500);
+    expect(upstream.requests).toHaveLength(0);
+    expect(router.last.failures).toEqual([]);
     expect(router.leases).toBe(0);
   });
 
@@ -225,6 +243,18 @@ describe('timers', () => {
     expect((await stream.closed())?.body).toContain('upstream_timeout');
     expect(router.last.ends).toMatchObject([{ outcome: 'upstream_timeout' }]);
     expect(router.leases).toBe(0);
+  });
+
+  it('a server that keeps a finished stream open is let go', async () => {
+    const { upstream, router, time, client } = await rig((origin) => ({ attempts: [{ target: target(origin), idleMs: 5_000 }] }));
+    upstream.onRequest = ({ socket }) => socket.write(STREAM_HEAD + chunk(event('a') + DONE).toString());
+    const one = client().post(CHAT, streaming());
+    await one.until((text) => text.includes('[DONE]'));
+    const closed = new Promise<void>((resolve) => upstream.requests[0]?.socket.on('close', () => resolve()));
+    await time.advance(5_100);
+    expect(await one.answer()).toMatchObject({ complete: true, body: event('a') + DONE });
+    await closed;
+    expect(router.last.ends).toMatchObject([{ outcome: 'ok' }]);
   });
 
   it('after a stall of the event loop data is looked at before timers', async () => {

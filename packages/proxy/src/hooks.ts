@@ -5,7 +5,7 @@ export interface Identity {
   readonly kind: 'known';
   readonly tenant?: string;
   readonly apiKeyName?: string;
-  /** Whether this caller may see and use a model; absent: all. */
+  /** Whether this caller may see and use a model; absent: all. Others are answered as if they did not exist. */
   readonly allows?: (model: string) => boolean;
 }
 
@@ -30,8 +30,8 @@ export interface UnroutedEnd {
 
 /** What the gateway adds to the data plane. All are optional, synchronous, and must not throw. */
 export interface ProxyHooks {
-  /** Tells who asks by the bearer token or API key of the request. `model` is empty for the list of models. */
-  readonly identify?: (credential: string | undefined, path: string, model: string) => Identity | IdentityRefusal;
+  /** Tells who asks by the bearer token or API key of the request, before its body is read. */
+  readonly identify?: (credential: string | undefined, path: string) => Identity | IdentityRefusal;
   /** `x-ratelimit-*` headers for an answer, as a flat list of names and values. */
   readonly limitHeaders?: (decision: DecisionRecord) => readonly string[] | undefined;
   readonly unrouted?: (end: UnroutedEnd) => void;

@@ -1,5 +1,8 @@
 import type { ModelInfo } from '@signalbox/core';
 
+/** One text for a model that does not exist and for one that is not for this caller, so that names cannot be probed. */
+export const UNKNOWN_MODEL = 'The model does not exist, or you may not use it.';
+
 interface ModelObject {
   readonly id: string;
   readonly object: 'model';

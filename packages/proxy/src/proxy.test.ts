@@ -351,6 +351,16 @@ describe('what goes upstream', () => {
     expect(router.last.request.parsed.model).toBe('w');
   });
 
+  it('a large body goes whole, with its length, and again on a retry', async () => {
+    const { upstream, client } = await rig((origin) => ({ attempts: [{ target: target(origin) }, { target: target(origin), model: 'other' }] }));
+    upstream.onRequest = ({ socket }, index) => socket.write(index === 0 ? json(503, {}) : json(200, ANSWER));
+    const body = JSON.stringify(chat({ pad: 'é'.repeat(2_000_000) }));
+    expect((await client().post(CHAT, body).answer()).status).toBe(200);
+    expect(upstream.requests[0]?.body === body).toBe(true);
+    expect(upstream.requests[1]?.body === body.replace('"m"', '"other"')).toBe(true);
+    expect(upstream.requests[0]?.headers['content-length']).toBe(String(Buffer.byteLength(body)));
+  });
+
   it('a chunked upload gets a length', async () => {
     const { upstream, client } = await rig();
     upstream.onRequest = ({ socket }) => socket.write(json(200, ANSWER));

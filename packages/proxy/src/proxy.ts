@@ -13,7 +13,7 @@ import { Exchange, type ExchangeHost } from './exchange.ts';
 import type { ProxyHooks } from './hooks.ts';
 import { DEFAULT_LIMITS, type ProxyLimits } from './limits.ts';
 import { LiveList } from './live-list.ts';
-import { modelById, modelIdOf, modelList } from './models.ts';
+import { modelById, modelIdOf, modelList, UNKNOWN_MODEL } from './models.ts';
 import { readHead, type RequestHead } from './request-head.ts';
 import { TimerWheel } from './timer-wheel.ts';
 import { systemTimers, type Timers } from './timers.ts';
@@ -121,7 +121,8 @@ export function createProxy(options: ProxyOptions): Proxy {
     const text = Buffer.from(body);
     const headers = ownHeaders({ requestId: head.requestId, decision: undefined, code, upstreamMs: 0, totalMs: 0, extra: undefined, close: closing });
     headers.push('content-type', 'application/json', 'content-length', String(text.length));
-    if (status === 503) headers.push('retry-after', '1');
+    if (status === 401) headers.push('www-authenticate', 'Bearer');
+    if (status === 429 || status === 503) headers.push('retry-after', '1');
     const unread = request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined;
     if (unread && !closing) headers.push('connection', 'close');
     response.writeHead(status, headers);
@@ -158,7 +159,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   const onModels = (request: IncomingMessage, response: ServerResponse): void => {
     const head = headOf(request);
     const path = pathOf(request);
-    const identity = hooks.identify?.(head.credential, path, '');
+    const identity = hooks.identify?.(head.credential, path);
     if (identity?.kind === 'refuse') {
       answer(request, response, head, identity.status, identity.code, errorBody(path, identity.status, identity.code, identity.message));
       return;
@@ -172,7 +173,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     const id = modelIdOf(path);
     const body = id === undefined ? undefined : modelById(models, id);
     if (body !== undefined) answer(request, response, head, 200, undefined, body);
-    else answer(request, response, head, 404, 'model_not_found', errorBody(path, 404, 'model_not_found', 'The model does not exist, or you may not use it.'));
+    else answer(request, response, head, 404, 'model_not_found', errorBody(path, 404, 'model_not_found', UNKNOWN_MODEL));
   };
 
   const app = createApp(limits, options.tls, {
