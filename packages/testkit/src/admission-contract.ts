@@ -8,7 +8,7 @@ import { definitionOf, manifestCheck } from './manifest-checks.ts';
 import { contentOf, reordered, sampleInput, shuffled, viewsOf, withUnknown } from './sample-inputs.ts';
 import type { SampleInput, Views } from './sample-inputs.ts';
 import { seededRandom } from './seeded-random.ts';
-import { setupContext } from './setup-context.ts';
+import { contractContext } from './setup-context.ts';
 
 /** How to drive an admission predicate: as other plugins, and the arguments to call it with. */
 export interface AdmissionContractOptions extends ContractOptions {
@@ -33,7 +33,7 @@ export function admissionContract(plugin: Plugin, name: string, contract: Admiss
   const reads = definition.reads ?? [];
   const sets = contract.arguments ?? DEFAULT_ARGUMENTS;
   const title = (what: string): string => `admission ${name}: ${what}`;
-  const setUp = (): AdmissionInstance => definition.setup(setupContext(definition.options, contract));
+  const setUp = (): AdmissionInstance => definition.setup(contractContext(plugin, definition, contract));
   const inputs = (length: number, seed: number): SampleInput => sampleInput(reads, length, seededRandom(seed), contract.samples);
   const ask = (instance: AdmissionInstance, views: Views, args: AdmissionArguments): boolean | undefined => {
     const answer: unknown = instance.holds(views.request, views.candidates, args);

@@ -55,7 +55,9 @@ function checkSchema(schema: OptionSchema | undefined, where: string, report: Re
 }
 
 function checkObject(schema: OptionSchema, where: string, path: string, report: Report): void {
-  if (schema.additionalProperties !== false) {
+  // An inner object may be a map from the author's keys to values of one schema; a misspelt option cannot hide in it.
+  const isMap = path !== '' && typeof schema.additionalProperties === 'object';
+  if (schema.additionalProperties !== false && !isMap) {
     report(where, `its options${path} lack "additionalProperties": false, so that a misspelt option would go unnoticed`);
   }
   const required = new Set(schema.required ?? []);

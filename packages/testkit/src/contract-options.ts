@@ -5,6 +5,8 @@ import type { Samples } from './sample-inputs.ts';
 export interface ContractOptions {
   /** Options as a policy would write them; defaults are filled in. Run the suite once for each set that matters. */
   readonly options?: { readonly [name: string]: Json };
+  /** Options of the package as a whole, as a `use` would write them. */
+  readonly packageOptions?: { readonly [name: string]: Json };
   /** Values for keys that the built-in catalogue does not know, or that need another range. */
   readonly samples?: Samples;
 }

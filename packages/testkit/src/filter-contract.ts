@@ -4,6 +4,7 @@ import type { Check } from './check.ts';
 import type { ContractOptions } from './contract-options.ts';
 import { definitionOf, manifestCheck } from './manifest-checks.ts';
 import { positionalChecks } from './positional-contract.ts';
+import { contractContext } from './setup-context.ts';
 
 /** The contract of one filter: as of a scorer, each value being 0 (out), 1 (in) or 2 (unknown). */
 export function filterContract(plugin: Plugin, name: string, contract: ContractOptions = {}): readonly Check[] {
@@ -16,7 +17,7 @@ export function filterContract(plugin: Plugin, name: string, contract: ContractO
       {
         kind: 'filter',
         name,
-        options: definition.options,
+        createContext: () => contractContext(plugin, definition, contract),
         reads: definition.reads ?? [],
         setup: definition.setup,
         run: (instance, { request, candidates }, out) => instance.filter(request, candidates, out),

@@ -8,7 +8,7 @@ import { definitionOf, manifestCheck } from './manifest-checks.ts';
 import { contentOf, sampleInput, viewsOf } from './sample-inputs.ts';
 import type { Views } from './sample-inputs.ts';
 import { seededRandom } from './seeded-random.ts';
-import { setupContext } from './setup-context.ts';
+import { contractContext } from './setup-context.ts';
 
 /** Written behind the places that a picker may use. */
 const GUARD = -7;
@@ -21,7 +21,7 @@ export function pickerContract(plugin: Plugin, name: string, contract: ContractO
   const definition = definitionOf(plugin, 'picker', name);
   const reads = definition.reads ?? [];
   const title = (what: string): string => `picker ${name}: ${what}`;
-  const setUp = (): PickerInstance => definition.setup(setupContext(definition.options, contract));
+  const setUp = (): PickerInstance => definition.setup(contractContext(plugin, definition, contract));
   const views = (length: number, seed: number): Views => viewsOf(sampleInput(reads, length, seededRandom(seed), contract.samples));
   const scoresFor = (length: number, seed: number): Float64Array => {
     const random = seededRandom(seed);
@@ -70,7 +70,7 @@ export function pickerContract(plugin: Plugin, name: string, contract: ContractO
       }
     }),
     check(title('changes neither scores, columns, slots nor options'), () => {
-      const context = setupContext(definition.options, contract) as unknown as { readonly options: unknown };
+      const context = contractContext(plugin, definition, contract) as unknown as { readonly options: unknown };
       const options = JSON.stringify(context.options);
       const instance = definition.setup(context as never);
       const view = views(8, 5);

@@ -1,4 +1,4 @@
-import type { Closeable, OptionSchema, PluginKind } from '@signalbox/plugin-api';
+import type { Closeable, PluginKind, SetupContext } from '@signalbox/plugin-api';
 import { check, demand } from './check.ts';
 import type { Check } from './check.ts';
 import { TIME_CEILING_MS } from './contract-options.ts';
@@ -7,7 +7,6 @@ import { fastestRunMs } from './fastest-run.ts';
 import { contentOf, reordered, sampleInput, shuffled, viewsOf, withUnknown } from './sample-inputs.ts';
 import type { SampleInput, Views } from './sample-inputs.ts';
 import { seededRandom } from './seeded-random.ts';
-import { setupContext } from './setup-context.ts';
 
 /** Arrays that a scorer, filter or property writes one value per candidate to. */
 export type Output = Float64Array | Uint8Array;
@@ -16,9 +15,10 @@ export type Output = Float64Array | Uint8Array;
 export interface PositionalSubject<I extends Closeable, O extends Output> {
   readonly kind: PluginKind;
   readonly name: string;
-  readonly options: OptionSchema | undefined;
+  /** What to set an instance up with. */
+  createContext(): SetupContext<never>;
   readonly reads: readonly string[];
-  setup(context: never): I;
+  setup(context: SetupContext<never>): I;
   run(instance: I, views: Views, out: O): void;
   createOutput(length: number): O;
   /** What is wrong with a value, or undefined. NaN is unknown and always allowed in numbers. */
@@ -31,7 +31,7 @@ const FILLERS = [77, 99] as const;
 export function positionalChecks<I extends Closeable, O extends Output>(subject: PositionalSubject<I, O>, contract: ContractOptions): readonly Check[] {
   const { kind, name, reads } = subject;
   const title = (what: string): string => `${kind} ${name}: ${what}`;
-  const setUp = (): I => subject.setup(setupContext(subject.options, contract) as never);
+  const setUp = (): I => subject.setup(subject.createContext());
   const inputs = (length: number, seed: number): SampleInput => sampleInput(reads, length, seededRandom(seed), contract.samples);
   const evaluate = (instance: I, input: SampleInput, filler: number = FILLERS[0]): O => {
     const out = subject.createOutput(input.endpoints.length + 3);
@@ -87,9 +87,9 @@ export function positionalChecks<I extends Closeable, O extends Output>(subject:
       }
     }),
     check(title('changes neither columns, slots nor options'), () => {
-      const context = setupContext(subject.options, contract) as unknown as { readonly options: unknown };
+      const context: { readonly options: unknown } = subject.createContext();
       const before = JSON.stringify(context.options);
-      const instance = subject.setup(context as never);
+      const instance = subject.setup(context as SetupContext<never>);
       const input = inputs(6, 7);
       const views = viewsOf(input);
       const content = contentOf(views, reads);

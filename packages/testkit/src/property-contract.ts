@@ -8,7 +8,7 @@ import { positionalChecks } from './positional-contract.ts';
 import { sampleInput, viewsOf } from './sample-inputs.ts';
 import { attemptOutcome } from './scorer-contract.ts';
 import { seededRandom } from './seeded-random.ts';
-import { setupContext } from './setup-context.ts';
+import { contractContext } from './setup-context.ts';
 
 /** The contract of one property: as of a scorer, each value being finite, or NaN where it is unknown. */
 export function propertyContract(plugin: Plugin, name: string, contract: ContractOptions = {}): readonly Check[] {
@@ -26,7 +26,7 @@ export function propertyContract(plugin: Plugin, name: string, contract: Contrac
       {
         kind: 'property',
         name,
-        options: definition.options,
+        createContext: () => contractContext(plugin, definition, contract),
         reads,
         setup: definition.setup,
         run: (instance, { request, candidates }, out) => instance.fill(request, candidates, out),
@@ -36,7 +36,7 @@ export function propertyContract(plugin: Plugin, name: string, contract: Contrac
       contract,
     ),
     check(`property ${name}: takes endings of any slot, and still gives values in range`, () => {
-      const instance = definition.setup(setupContext(definition.options, contract));
+      const instance = definition.setup(contractContext(plugin, definition, contract));
       const random = seededRandom(23);
       const views = viewsOf(sampleInput(reads, 20, random, contract.samples));
       const out = new Float64Array(20);

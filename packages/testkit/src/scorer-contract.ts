@@ -6,7 +6,7 @@ import { definitionOf, manifestCheck } from './manifest-checks.ts';
 import { positionalChecks } from './positional-contract.ts';
 import { sampleInput, viewsOf } from './sample-inputs.ts';
 import { seededRandom } from './seeded-random.ts';
-import { setupContext } from './setup-context.ts';
+import { contractContext } from './setup-context.ts';
 
 /** An attempt that went well, as a base for tests of `ended`. */
 export function attemptOutcome(parts: Partial<AttemptOutcome> = {}): AttemptOutcome {
@@ -46,7 +46,7 @@ export function scorerContract(plugin: Plugin, name: string, contract: ContractO
       {
         kind: 'scorer',
         name,
-        options: definition.options,
+        createContext: () => contractContext(plugin, definition, contract),
         reads,
         setup: definition.setup,
         run: (instance, { request, candidates }, out) => instance.score(request, candidates, out),
@@ -56,7 +56,7 @@ export function scorerContract(plugin: Plugin, name: string, contract: ContractO
       contract,
     ),
     check(`scorer ${name}: takes picks and endings of any slot, and still gives values in range`, () => {
-      const instance = definition.setup(setupContext(definition.options, contract));
+      const instance = definition.setup(contractContext(plugin, definition, contract));
       const random = seededRandom(21);
       for (let round = 0; round < 200; round++) {
         const slot = Math.floor(random.next() * 300);

@@ -1,5 +1,6 @@
 import { applyOptionDefaults, silentLogger } from '@signalbox/plugin-api';
-import type { Clock, Json, Logger, OptionSchema, RandomSource, SetupContext } from '@signalbox/plugin-api';
+import type { Clock, Json, Logger, OptionSchema, Plugin, Provided, RandomSource, SetupContext } from '@signalbox/plugin-api';
+import type { ContractOptions } from './contract-options.ts';
 import { fakeClock } from './fake-clock.ts';
 import { seededRandom } from './seeded-random.ts';
 
@@ -24,6 +25,12 @@ export function setupContext(schema: OptionSchema | undefined, given: SetupConte
     random: given.random ?? seededRandom(1),
     signal: given.signal ?? new AbortController().signal,
   };
+}
+
+/** The context of a provided name as the host makes it: the package's options under the name's own, defaults of both filled in. */
+export function contractContext(plugin: Plugin, definition: Provided, contract: ContractOptions): SetupContext<never> {
+  const ofPackage = plugin.options === undefined ? undefined : applyOptionDefaults(plugin.options, contract.packageOptions);
+  return setupContext(definition.options, { options: { ...(ofPackage as ContractOptions['packageOptions']), ...contract.options } });
 }
 
 function deepFreeze(value: unknown): unknown {

@@ -8,7 +8,7 @@ import { fastestRunMs } from './fastest-run.ts';
 import { definitionOf, manifestCheck } from './manifest-checks.ts';
 import { parsedRequest } from './parsed-request.ts';
 import { requestView } from './request-view.ts';
-import { setupContext } from './setup-context.ts';
+import { contractContext } from './setup-context.ts';
 
 /** Requests that break careless signals: none or empty text, many turns, other scripts, halves of surrogate pairs, long lines. */
 const REQUESTS: readonly ParsedRequest[] = [
@@ -51,7 +51,7 @@ export function signalContract(plugin: Plugin, name: string, contract: ContractO
       }),
     ];
   }
-  const setUp = (): SignalInstance => synchronous(definition, contract);
+  const setUp = (): SignalInstance => synchronous(plugin, definition, contract);
   const view = requestView({}, { reads: definition.reads ?? [] });
 
   return [
@@ -91,8 +91,8 @@ export function signalContract(plugin: Plugin, name: string, contract: ContractO
   ];
 }
 
-function synchronous(definition: SignalDefinition, contract: ContractOptions): SignalInstance {
-  const instance: SignalInstance | AsyncSignalInstance = definition.setup(setupContext(definition.options, contract));
+function synchronous(plugin: Plugin, definition: SignalDefinition, contract: ContractOptions): SignalInstance {
+  const instance: SignalInstance | AsyncSignalInstance = definition.setup(contractContext(plugin, definition, contract));
   return {
     evaluate(request, view) {
       const value = (instance as SignalInstance).evaluate(request, view) as Value | PromiseLike<unknown> | undefined;

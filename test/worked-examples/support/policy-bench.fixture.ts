@@ -3,7 +3,7 @@ import { fakeClock, parsedRequest } from '../../../packages/testkit/src/index.ts
 import type { Core, RouteOutcome, Scheduler } from '../../../packages/core/src/index.ts';
 import { createCore } from '../../../packages/core/src/index.ts';
 import { toManifest } from '../../../packages/plugin-api/src/index.ts';
-import type { LogFields, Logger, ManifestEntry, Plugin } from '../../../packages/plugin-api/src/index.ts';
+import type { CheckOptions, LogFields, Logger, ManifestEntry, Plugin, PluginManifest } from '../../../packages/plugin-api/src/index.ts';
 import type { PolicyProgram } from '../../../packages/policy/src/index.ts';
 import { compilePolicy } from '../../../packages/policy/src/index.ts';
 import { createOptionChecker } from '../../../packages/config/src/index.ts';
@@ -15,8 +15,8 @@ import strategies from '../../../plugins/strategies/src/index.ts';
 import tokenAware from '../../../plugins/token-aware/src/index.ts';
 
 const plugins = [strategies, tokenAware, latency, pickers, admission, signals];
-const manifests = plugins.map((plugin) => toManifest(plugin));
-const checkOptions = createOptionChecker();
+export const manifests: readonly PluginManifest[] = plugins.map((plugin) => toManifest(plugin));
+export const checkOptions: CheckOptions = createOptionChecker();
 
 /** Everything that the first-party plugins provide. */
 export const firstPartyEntries: readonly ManifestEntry[] = manifests.flatMap(({ entries }) => entries);
