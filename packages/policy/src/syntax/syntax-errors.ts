@@ -285,7 +285,7 @@ const wordsPossible = (site: Site): readonly string[] => {
 const misspelledWord: Explain = (site) => {
   const { actual, failure } = site;
   if (actual === undefined || actual.tokenType.CATEGORIES?.includes(t.Word) !== true) return undefined;
-  if (site.rule === 'target' || site.rule === 'primary' || site.rule === 'name') return undefined;
+  if (['target', 'primary', 'item', 'name'].includes(site.rule)) return undefined;
   const meant = suggest(actual.image, wordsPossible(site));
   if (meant === undefined) return undefined;
   const code = meant === 'to' && failure.expected.includes(t.To) ? 'E0122' : 'E0120';
@@ -332,7 +332,7 @@ const reservedName: Explain = (site) => {
   if (actual === undefined || !isKeyword(actual.tokenType)) return undefined;
   const word = actual.tokenType.name;
   const wantsName = failure.expected.includes(t.Ident);
-  const inExpression = rule === 'primary';
+  const inExpression = rule === 'primary' || rule === 'item';
   const declares = rule === 'letStatement' || rule === 'defineStatement' || rule === 'alias' || rule === 'annotations' || rule === 'type';
   const looksLikeClause = clauseWords.has(word) || ['and', 'or', 'given', 'expect'].includes(word);
   if (!wantsName || (looksLikeClause && !declares)) return undefined;
@@ -354,7 +354,12 @@ const missingTarget: Explain = (site) => {
 
 const missingExpression: Explain = (site) => {
   const { rules, previous, rule, actual } = site;
-  if (rule !== 'primary' && !(rules.has('primary') && rule === 'name')) return undefined;
+  if (rule === 'item' && previous?.tokenType === t.LCurly) {
+    return createDiagnostic('E0124', spanOfToken(site, previous), 'expected a value or a name, found `{`', {
+      help: 'objects stand only in lists that are values of a key',
+    });
+  }
+  if (rule !== 'primary' && rule !== 'item' && !(rules.has('primary') && rule === 'name')) return undefined;
   const after = previous === undefined ? '' : ` after ${shown(previous)}`;
   const help =
     actual?.tokenType === t.LCurly

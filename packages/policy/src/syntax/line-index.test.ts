@@ -1,0 +1,45 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createLineIndex } from './line-index.ts';
+
+describe('line index', () => {
+  it('counts lines at LF, CRLF and lone CR, columns in code points, tabs as one', () => {
+    const text = 'a\r\n\tb😀漢c\rd\n\nlast';
+    const index = createLineIndex(text);
+    expect(index.lineCount).toBe(5);
+    expect(index.positionAt(text.indexOf('b'))).toEqual({ line: 2, column: 2 });
+    expect(index.positionAt(text.indexOf('漢'))).toEqual({ line: 2, column: 4 });
+    expect(index.positionAt(text.indexOf('c'))).toEqual({ line: 2, column: 5 });
+    expect(index.positionAt(text.indexOf('d'))).toEqual({ line: 3, column: 1 });
+    expect(index.positionAt(text.length)).toEqual({ line: 5, column: 5 });
+    expect(index.lineText(2)).toBe('\tb😀漢c');
+    expect(index.lineText(4)).toBe('');
+  });
+
+  it('does not count a byte order mark', () => {
+    const index = createLineIndex('\uFEFFroute');
+    expect(index.positionAt(1)).toEqual({ line: 1, column: 1 });
+    expect(index.lineText(1)).toBe('route');
+    expect(index.offsetAt({ line: 1, column: 1 })).toBe(1);
+  });
+
+  it('clamps offsets into the text', () => {
+    const index = createLineIndex('ab');
+    expect(index.positionAt(-5)).toEqual({ line: 1, column: 1 });
+    expect(index.positionAt(99)).toEqual({ line: 1, column: 3 });
+  });
+
+  it('goes from offset to position and back, for every offset between characters of a line', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', '\n', '\r\n', '\t', '😀', '漢', 'é') });
+    fc.assert(
+      fc.property(text, (sample) => {
+        const index = createLineIndex(sample);
+        let offset = 0;
+        for (const character of sample) {
+          if (character !== '\n' || sample[offset - 1] !== '\r') expect(index.offsetAt(index.positionAt(offset))).toBe(offset);
+          offset += character.length;
+        }
+      }),
+    );
+  });
+});
