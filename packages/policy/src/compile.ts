@@ -56,7 +56,9 @@ export interface CompileResult {
   readonly sources: Sources;
 }
 
-const noPlugin = (name: string): ResolvedPlugin => ({ error: { reason: 'not_found', message: `the package ${JSON.stringify(name)} was not found` } });
+const noPlugin = (name: string): ResolvedPlugin => ({
+  error: { reason: 'not_found', message: `the package ${JSON.stringify(name)} was not found` },
+});
 
 /**
  * Source to typed IR: parses the file and its imports, resolves and checks everything, and gives all findings at once. The one way in
@@ -94,15 +96,27 @@ export const compilePolicy = (input: CompileInput): CompileResult => {
     texts: new Map(sources),
   });
   for (const { name, first, second } of clashes) {
-    session.report('E0509', { file: input.path, start: 0, end: 0 }, `the first-party plugins \`${first}\` and \`${second}\` both provide \`${name}\``);
+    session.report(
+      'E0509',
+      { file: input.path, start: 0, end: 0 },
+      `the first-party plugins \`${first}\` and \`${second}\` both provide \`${name}\``,
+    );
   }
-  const checked = checkProgram({ session, main: loaded.main, firstParty: manifests, resolvePlugin: input.resolvePlugin ?? noPlugin });
+  const checked = checkProgram({
+    session,
+    main: loaded.main,
+    firstParty: manifests,
+    resolvePlugin: input.resolvePlugin ?? noPlugin,
+  });
   const kept = applyAllowances(diagnostics, checked.allowances);
   diagnostics.splice(0, diagnostics.length, ...kept);
   if (hasErrors(diagnostics)) return result();
   const folder = input.path.slice(0, input.path.lastIndexOf('/') + 1);
   const hash = hashParts([
-    ...loaded.files.flatMap(({ path, text }, index) => [index === 0 ? '' : path.startsWith(folder) ? path.slice(folder.length) : path, text]),
+    ...loaded.files.flatMap(({ path, text }, index) => [
+      index === 0 ? '' : path.startsWith(folder) ? path.slice(folder.length) : path,
+      text,
+    ]),
     ...[...manifests, ...checked.usedManifests].map((manifest) => JSON.stringify(manifest)).toSorted(),
   ]);
   const whole: PolicyProgram = {
@@ -129,11 +143,21 @@ const structuredConditions = (program: PolicyProgram, ensures: readonly PolicyEn
   ...program,
   definitions: { ...program.definitions, alarms: [], limits: [] },
   routes: [],
-  admission: ensures.map(({ label, span, when }) => ({ label, span, headSpan: span, ...(when === undefined ? {} : { when }), verb: 'reject', with: {} })),
+  admission: ensures.map(({ label, span, when }) => ({
+    label,
+    span,
+    headSpan: span,
+    ...(when === undefined ? {} : { when }),
+    verb: 'reject',
+    with: {},
+  })),
 });
 
 /** Sorted by file and place, the main file first. */
 const sortFrom = (main: string, diagnostics: readonly Diagnostic[]): readonly Diagnostic[] => {
   const own = diagnostics.filter((diagnostic) => diagnostic.span.file === main);
-  return [...sortDiagnostics(own), ...sortDiagnostics(diagnostics.filter((diagnostic) => diagnostic.span.file !== main))];
+  return [
+    ...sortDiagnostics(own),
+    ...sortDiagnostics(diagnostics.filter((diagnostic) => diagnostic.span.file !== main)),
+  ];
 };

@@ -9,7 +9,11 @@ export interface PolicyTest {
   /** Name of the tenant that the request belongs to. */
   readonly tenant?: string;
   /** Signals by catalogue key and arguments, as in `SignalRef`; everything else is unknown. */
-  readonly facts: readonly { readonly key: string; readonly arguments: readonly RefArgument[]; readonly value: Value }[];
+  readonly facts: readonly {
+    readonly key: string;
+    readonly arguments: readonly RefArgument[];
+    readonly value: Value;
+  }[];
   /** Endpoints with the properties that are given; those of the definitions where none is given. */
   readonly endpoints: readonly GivenEndpoint[];
   readonly expectations: readonly { readonly negated: boolean; readonly outcome: Outcome; readonly span: Span }[];

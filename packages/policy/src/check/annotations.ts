@@ -42,7 +42,14 @@ const checkAllow = (session: Session, node: AnnotationNode, within: Span, allowa
     return;
   }
   if (!isDiagnosticCode(code) || severityOf(code) === 'error') {
-    session.report('E0227', codeItem.span, isDiagnosticCode(code) ? `\`${code}\` is an error, and errors are not allowed away` : `no warning has the code \`${code}\``, { help: form });
+    session.report(
+      'E0227',
+      codeItem.span,
+      isDiagnosticCode(code)
+        ? `\`${code}\` is an error, and errors are not allowed away`
+        : `no warning has the code \`${code}\``,
+      { help: form },
+    );
     return;
   }
   const why = reason === undefined ? undefined : withoutParens(reason.value);
@@ -60,10 +67,17 @@ export const checkAnnotations = (session: Session, statement: StatementNode, all
     const name = node.name.text;
     if (!NAMES.includes(name)) {
       const near = suggest(name, NAMES);
-      session.report('E0224', node.name.span, `unknown annotation \`@${name}\``, near === undefined ? { help: 'known are `@owner`, `@expires` and `@allow`' } : {
-        help: `did you mean \`@${near}\`?`,
-        fix: { message: `write \`@${near}\``, edits: [{ span: node.name.span, text: near }] },
-      });
+      session.report(
+        'E0224',
+        node.name.span,
+        `unknown annotation \`@${name}\``,
+        near === undefined
+          ? { help: 'known are `@owner`, `@expires` and `@allow`' }
+          : {
+              help: `did you mean \`@${near}\`?`,
+              fix: { message: `write \`@${near}\``, edits: [{ span: node.name.span, text: near }] },
+            },
+      );
       continue;
     }
     if (name === 'allow') {
@@ -72,36 +86,59 @@ export const checkAnnotations = (session: Session, statement: StatementNode, all
     }
     const before = seen.get(name);
     if (before !== undefined) {
-      session.report('E0336', node.span, `\`@${name}\` is written twice`, { labels: [{ span: before, message: 'first written here' }] });
+      session.report('E0336', node.span, `\`@${name}\` is written twice`, {
+        labels: [{ span: before, message: 'first written here' }],
+      });
       continue;
     }
     seen.set(name, node.span);
     const text = textArgument(node);
     if (text === undefined) {
-      session.report('E0337', node.args?.span ?? node.span, `\`@${name}\` takes one text`, { help: name === 'owner' ? 'write `@owner("team")`' : 'write `@expires("2027-03-31")`' });
+      session.report('E0337', node.args?.span ?? node.span, `\`@${name}\` takes one text`, {
+        help: name === 'owner' ? 'write `@owner("team")`' : 'write `@expires("2027-03-31")`',
+      });
       continue;
     }
     if (name !== 'expires') continue;
     const date = parseDate(text);
-    if (date === undefined) session.report('E0311', node.args?.span ?? node.span, `${JSON.stringify(text)} is no date`, { help: 'write it as in `@expires("2027-03-31")`' });
+    if (date === undefined)
+      session.report('E0311', node.args?.span ?? node.span, `${JSON.stringify(text)} is no date`, {
+        help: 'write it as in `@expires("2027-03-31")`',
+      });
     // The day named is the last one on which the statement holds.
-    else if (session.nowEpochMs >= date + 86_400_000) session.report('W0513', node.span, `this expired on ${text}`, { help: 'remove the statement, or set a later date' });
+    else if (session.nowEpochMs >= date + 86_400_000)
+      session.report('W0513', node.span, `this expired on ${text}`, {
+        help: 'remove the statement, or set a later date',
+      });
   }
 };
 
 /** The findings that no `@allow` drops, and one for each `@allow` that drops nothing. */
-export const applyAllowances = (diagnostics: readonly Diagnostic[], allowances: readonly Allowance[]): readonly Diagnostic[] => {
+export const applyAllowances = (
+  diagnostics: readonly Diagnostic[],
+  allowances: readonly Allowance[],
+): readonly Diagnostic[] => {
   if (allowances.length === 0) return diagnostics;
   const used = new Set<Allowance>();
   const kept = diagnostics.filter((diagnostic) => {
     if (diagnostic.severity === 'error') return true;
-    const allowance = allowances.find(({ code, within }) => code === diagnostic.code && within.file === diagnostic.span.file && within.start <= diagnostic.span.start && diagnostic.span.end <= within.end);
+    const allowance = allowances.find(
+      ({ code, within }) =>
+        code === diagnostic.code &&
+        within.file === diagnostic.span.file &&
+        within.start <= diagnostic.span.start &&
+        diagnostic.span.end <= within.end,
+    );
     if (allowance === undefined) return true;
     used.add(allowance);
     return false;
   });
   const unused = allowances
     .filter((allowance) => !used.has(allowance) && !ANALYSIS_CODES.has(allowance.code))
-    .map((allowance) => createDiagnostic('W0520', allowance.span, `nothing here gives \`${allowance.code}\``, { fix: { message: 'remove it', edits: [{ span: allowance.span, text: '' }] } }));
+    .map((allowance) =>
+      createDiagnostic('W0520', allowance.span, `nothing here gives \`${allowance.code}\``, {
+        fix: { message: 'remove it', edits: [{ span: allowance.span, text: '' }] },
+      }),
+    );
   return [...kept, ...unused];
 };

@@ -36,7 +36,9 @@ export const bindArguments = (
     if (item.name === undefined) {
       if (named) {
         fine = false;
-        session.report('E0336', at, 'an argument without a name follows one with a name', { help: 'put it first, or give it its name' });
+        session.report('E0336', at, 'an argument without a name follows one with a name', {
+          help: 'put it first, or give it its name',
+        });
         continue;
       }
       const parameter = parameters[position];
@@ -44,7 +46,11 @@ export const bindArguments = (
       if (parameter === undefined) {
         fine = false;
         const most = parameters.length;
-        session.report('E0309', at, `\`${name}\` takes ${most === 0 ? 'no arguments' : most === 1 ? 'one argument' : `up to ${most} arguments`}`);
+        session.report(
+          'E0309',
+          at,
+          `\`${name}\` takes ${most === 0 ? 'no arguments' : most === 1 ? 'one argument' : `up to ${most} arguments`}`,
+        );
         break;
       }
       bound.set(parameter.name, item);
@@ -55,16 +61,34 @@ export const bindArguments = (
     const parameter = parameters.find((known) => known.name === written);
     if (parameter === undefined) {
       fine = false;
-      const near = suggest(written, parameters.map((known) => known.name));
-      session.report('E0310', place.inlineAt ?? item.name.span, `\`${name}\` has no argument \`${written}\``, near === undefined
-        ? { help: parameters.length === 0 ? 'it takes none' : `it has ${parameters.map((known) => `\`${known.name}\``).join(', ')}` }
-        : { help: `did you mean \`${near}\`?`, fix: { message: `write \`${near}\``, edits: [{ span: item.name.span, text: near }] } });
+      const near = suggest(
+        written,
+        parameters.map((known) => known.name),
+      );
+      session.report(
+        'E0310',
+        place.inlineAt ?? item.name.span,
+        `\`${name}\` has no argument \`${written}\``,
+        near === undefined
+          ? {
+              help:
+                parameters.length === 0
+                  ? 'it takes none'
+                  : `it has ${parameters.map((known) => `\`${known.name}\``).join(', ')}`,
+            }
+          : {
+              help: `did you mean \`${near}\`?`,
+              fix: { message: `write \`${near}\``, edits: [{ span: item.name.span, text: near }] },
+            },
+      );
       continue;
     }
     const before = bound.get(written);
     if (before !== undefined) {
       fine = false;
-      session.report('E0336', at, `the argument \`${written}\` is given twice`, { labels: [{ span: before.span, message: 'first given here' }] });
+      session.report('E0336', at, `the argument \`${written}\` is given twice`, {
+        labels: [{ span: before.span, message: 'first given here' }],
+      });
       continue;
     }
     bound.set(written, item);
@@ -72,7 +96,11 @@ export const bindArguments = (
   if (!fine) return undefined;
   for (const parameter of parameters) {
     if (parameter.optional === true || bound.has(parameter.name)) continue;
-    session.report('E0337', place.inlineAt ?? args?.span ?? span, `\`${name}\` needs its argument \`${parameter.name}\``);
+    session.report(
+      'E0337',
+      place.inlineAt ?? args?.span ?? span,
+      `\`${name}\` needs its argument \`${parameter.name}\``,
+    );
     fine = false;
   }
   return fine ? bound : undefined;
@@ -92,17 +120,34 @@ const checkRange = (session: Session, span: Span, parameter: Parameter, value: n
 };
 
 /** Checks the type of an argument; reports where it is wrong. */
-const hasType = (session: Session, place: Place, name: string, parameter: Parameter, expression: Expression, node: ExprNode): boolean => {
+const hasType = (
+  session: Session,
+  place: Place,
+  name: string,
+  parameter: Parameter,
+  expression: Expression,
+  node: ExprNode,
+): boolean => {
   const { type } = parameter;
   if (type === undefined) return true;
   const span = place.inlineAt ?? node.span;
   if (!sameDimension(type, expression.type)) {
     const literal = withoutParens(node);
-    const asPercent = type === 'percent' && literal.kind === 'number' ? formatNumber(literal.value > 1 ? literal.value / 100 : literal.value, 'percent') : undefined;
-    session.report(asPercent === undefined ? 'E0311' : 'E0305', span, `\`${parameter.name}\` of \`${name}\` is ${describeType(type)}, and this is ${describeType(expression.type)}`, asPercent === undefined ? {} : {
-      help: `write \`${asPercent}\``,
-      fix: { message: `write \`${asPercent}\``, edits: [{ span: literal.span, text: asPercent }] },
-    });
+    const asPercent =
+      type === 'percent' && literal.kind === 'number'
+        ? formatNumber(literal.value > 1 ? literal.value / 100 : literal.value, 'percent')
+        : undefined;
+    session.report(
+      asPercent === undefined ? 'E0311' : 'E0305',
+      span,
+      `\`${parameter.name}\` of \`${name}\` is ${describeType(type)}, and this is ${describeType(expression.type)}`,
+      asPercent === undefined
+        ? {}
+        : {
+            help: `write \`${asPercent}\``,
+            fix: { message: `write \`${asPercent}\``, edits: [{ span: literal.span, text: asPercent }] },
+          },
+    );
     return false;
   }
   return !isEnum(type) || checkEnumMember(session, place, type, expression, node, parameter.name);
@@ -115,11 +160,21 @@ const textOfConstant = (session: Session, place: Place, name: string, node: Expr
   const expression = checkExpression(session, { ...place, scope: 'constant' }, node);
   if (expression === undefined) return undefined;
   if (isConstant(expression) && typeof expression.value === 'string') return expression.value;
-  session.report(isConstant(expression) ? 'E0311' : 'E0328', place.inlineAt ?? node.span, `\`${name}\` is a constant text`);
+  session.report(
+    isConstant(expression) ? 'E0311' : 'E0328',
+    place.inlineAt ?? node.span,
+    `\`${name}\` is a constant text`,
+  );
   return undefined;
 };
 
-const checkArgument = (session: Session, place: Place, name: string, parameter: Parameter, node: ExprNode): readonly RefArgument[] | undefined => {
+const checkArgument = (
+  session: Session,
+  place: Place,
+  name: string,
+  parameter: Parameter,
+  node: ExprNode,
+): readonly RefArgument[] | undefined => {
   const span = place.inlineAt ?? node.span;
   const request: Place = { ...place, scope: place.scope === 'candidate' ? 'request' : place.scope, clause: name };
   switch (parameter.kind) {
@@ -130,7 +185,8 @@ const checkArgument = (session: Session, place: Place, name: string, parameter: 
         session.report('E0328', span, `\`${parameter.name}\` of \`${name}\` is a constant`);
         return undefined;
       }
-      if (typeof expression.value === 'number' && !checkRange(session, span, parameter, expression.value)) return undefined;
+      if (typeof expression.value === 'number' && !checkRange(session, span, parameter, expression.value))
+        return undefined;
       return [{ kind: 'value', name: parameter.name, value: expression.value }];
     }
     case 'expression': {
@@ -161,10 +217,20 @@ const checkArgument = (session: Session, place: Place, name: string, parameter: 
       if (definition === undefined) {
         if (!session.incomplete) {
           const near = suggest(text, names.keys());
-          session.report(parameter.kind === 'slo' ? 'E0221' : 'E0222', span, `no \`define ${parameter.kind} ${JSON.stringify(text)}\` is known`, near === undefined ? {} : {
-            help: `did you mean \`${near}\`?`,
-            fix: { message: `write \`${JSON.stringify(near)}\``, edits: [{ span: node.span, text: JSON.stringify(near) }] },
-          });
+          session.report(
+            parameter.kind === 'slo' ? 'E0221' : 'E0222',
+            span,
+            `no \`define ${parameter.kind} ${JSON.stringify(text)}\` is known`,
+            near === undefined
+              ? {}
+              : {
+                  help: `did you mean \`${near}\`?`,
+                  fix: {
+                    message: `write \`${JSON.stringify(near)}\``,
+                    edits: [{ span: node.span, text: JSON.stringify(near) }],
+                  },
+                },
+          );
         }
         return undefined;
       }
@@ -180,7 +246,9 @@ const checkArgument = (session: Session, place: Place, name: string, parameter: 
       if (text === undefined) return undefined;
       const window = normaliseWindow(text);
       if (typeof window === 'string') return [{ kind: 'value', name: parameter.name, value: window }];
-      session.report('E0327', span, `\`${text}\` is no window of time: ${window.problem}`, { help: 'write it as in `mon-fri 22:00-06:00`' });
+      session.report('E0327', span, `\`${text}\` is no window of time: ${window.problem}`, {
+        help: 'write it as in `mon-fri 22:00-06:00`',
+      });
       return undefined;
     }
     case 'zone': {
@@ -194,7 +262,11 @@ const checkArgument = (session: Session, place: Place, name: string, parameter: 
 };
 
 /** `prefix(2k)` and `prefix(tokens: 512)` come to one argument, the number of characters. */
-const prefixLength = (session: Session, span: Span, found: readonly RefArgument[]): readonly RefArgument[] | undefined => {
+const prefixLength = (
+  session: Session,
+  span: Span,
+  found: readonly RefArgument[],
+): readonly RefArgument[] | undefined => {
   const valueOf = (name: string): Value | undefined => {
     const argument = found.find((candidate) => candidate.name === name);
     return argument?.kind === 'value' ? argument.value : undefined;
@@ -222,7 +294,8 @@ export const checkArguments = (
   if (entry.options !== undefined) {
     const { options: schema, parameters } = entry;
     const isOption = (item: ArgNode): boolean =>
-      parameters.length === 0 || (item.name !== undefined && !parameters.some((parameter) => parameter.name === item.name?.text));
+      parameters.length === 0 ||
+      (item.name !== undefined && !parameters.some((parameter) => parameter.name === item.name?.text));
     const part = (wanted: boolean): ArgsNode | undefined =>
       args === undefined ? undefined : { ...args, items: args.items.filter((item) => isOption(item) === wanted) };
     const options = checkOptionArgs(session, place, schema, entry.positional ?? [], name, span, part(true));
@@ -248,8 +321,10 @@ const checkParameters = (
   for (const parameter of entry.parameters) {
     const item = bound.get(parameter.name);
     if (item === undefined) {
-      if (parameter.kind === 'zone') found.push({ kind: 'value', name: parameter.name, value: session.defined.timezone });
-      else if (parameter.default !== undefined) found.push({ kind: 'value', name: parameter.name, value: parameter.default as Value });
+      if (parameter.kind === 'zone')
+        found.push({ kind: 'value', name: parameter.name, value: session.defined.timezone });
+      else if (parameter.default !== undefined)
+        found.push({ kind: 'value', name: parameter.name, value: parameter.default as Value });
       continue;
     }
     const checked = checkArgument(session, place, name, parameter, item.value);
@@ -263,5 +338,7 @@ const checkParameters = (
   return found;
 };
 
-export const isNumericConstant = (expression: Expression): expression is Extract<Expression, { kind: 'constant' }> & { readonly value: number } =>
+export const isNumericConstant = (
+  expression: Expression,
+): expression is Extract<Expression, { kind: 'constant' }> & { readonly value: number } =>
   isConstant(expression) && isNumeric(expression.type) && typeof expression.value === 'number';

@@ -25,7 +25,9 @@ export const functionNames: ReadonlySet<string> = new Set<string>([...AGGREGATES
 const rejectNames = (session: Session, place: Place, name: string, items: readonly ArgNode[]): boolean => {
   const named = items.find((item) => item.name !== undefined);
   if (named?.name === undefined) return false;
-  session.report('E0310', place.inlineAt ?? named.name.span, `\`${name}\` has no argument \`${named.name.text}\``, { help: 'its arguments have no names' });
+  session.report('E0310', place.inlineAt ?? named.name.span, `\`${name}\` has no argument \`${named.name.text}\``, {
+    help: 'its arguments have no names',
+  });
   return true;
 };
 
@@ -42,17 +44,31 @@ export const checkCall = (session: Session, place: Place, node: CallNode): Expre
     if (isRoot && isAggregate(name)) {
       const plain = node.args.items.filter((item) => !looksLikeTarget(place.block, item.value));
       const isComparison = (name === 'min' || name === 'max') && plain.length >= 2;
-      return isComparison ? checkValueFunction(session, place, node, name, span) : checkAggregate(session, place, node, name, span);
+      return isComparison
+        ? checkValueFunction(session, place, node, name, span)
+        : checkAggregate(session, place, node, name, span);
     }
     if (isRoot && isConversion(name)) return checkConversion(session, place, node, name, span);
     if (entry !== undefined) return checkEntry(session, place, entry, name, span, node.args);
-    const what = resolved.table.scorers.has(resolved.name) ? ['scorer', '`by`'] : resolved.table.pickers.has(resolved.name) ? ['picker', '`pick`'] : resolved.table.admissions.has(resolved.name) ? ['queue order', '`queue … by`'] : undefined;
+    const what = resolved.table.scorers.has(resolved.name)
+      ? ['scorer', '`by`']
+      : resolved.table.pickers.has(resolved.name)
+        ? ['picker', '`pick`']
+        : resolved.table.admissions.has(resolved.name)
+          ? ['queue order', '`queue … by`']
+          : undefined;
     if (what !== undefined) {
-      session.report('E0334', span, `\`${name}\` is a ${what[0] ?? ''}, which stands after ${what[1] ?? ''} and is no value`);
+      session.report(
+        'E0334',
+        span,
+        `\`${name}\` is a ${what[0] ?? ''}, which stands after ${what[1] ?? ''} and is no value`,
+      );
       return undefined;
     }
     if (isRoot && (name === 'lowest' || name === 'highest')) {
-      session.report('E0334', span, `\`${name}(…)\` makes a scorer, which stands after \`by\` and is no value`, { help: `for a value over a pool write \`${name === 'lowest' ? 'min' : 'max'}(…)\`` });
+      session.report('E0334', span, `\`${name}(…)\` makes a scorer, which stands after \`by\` and is no value`, {
+        help: `for a value over a pool write \`${name === 'lowest' ? 'min' : 'max'}(…)\``,
+      });
       return undefined;
     }
   }
@@ -62,28 +78,51 @@ export const checkCall = (session: Session, place: Place, node: CallNode): Expre
     });
     return undefined;
   }
-  const callable = [...session.catalogue.values.values()].filter((entry) => entry.parameters.length > 0 || entry.options !== undefined).map((entry) => entry.name);
-  reportUnknownName(session, place.block, node.callee, place.inlineAt ?? node.callee.span, { code: 'E0208', what: 'function', candidates: [[...functionNames, ...callable]] });
+  const callable = [...session.catalogue.values.values()]
+    .filter((entry) => entry.parameters.length > 0 || entry.options !== undefined)
+    .map((entry) => entry.name);
+  reportUnknownName(session, place.block, node.callee, place.inlineAt ?? node.callee.span, {
+    code: 'E0208',
+    what: 'function',
+    candidates: [[...functionNames, ...callable]],
+  });
   return undefined;
 };
 
-const checkValueFunction = (session: Session, place: Place, node: CallNode, name: 'min' | 'max' | 'clamp', span: Span): Expression | undefined => {
+const checkValueFunction = (
+  session: Session,
+  place: Place,
+  node: CallNode,
+  name: 'min' | 'max' | 'clamp',
+  span: Span,
+): Expression | undefined => {
   const { items } = node.args;
   if (rejectNames(session, place, name, items)) return undefined;
   if (name === 'clamp' && items.length !== 3) {
-    session.report('E0309', place.inlineAt ?? node.args.span, `\`clamp\` takes three arguments, and ${items.length === 0 ? 'none is' : items.length === 1 ? 'one is' : `${items.length} are`} given`, { help: 'write `clamp(x, low, high)`' });
+    session.report(
+      'E0309',
+      place.inlineAt ?? node.args.span,
+      `\`clamp\` takes three arguments, and ${items.length === 0 ? 'none is' : items.length === 1 ? 'one is' : `${items.length} are`} given`,
+      { help: 'write `clamp(x, low, high)`' },
+    );
     return undefined;
   }
   const values: Expression[] = [];
   for (const item of items) {
     if (looksLikeTarget(place.block, item.value)) {
-      session.report('E0309', place.inlineAt ?? item.value.span, `\`${name}\` of several values takes no target`, { help: `a pool is aggregated by one value: \`${name}(queue_depth, tier "…")\`` });
+      session.report('E0309', place.inlineAt ?? item.value.span, `\`${name}\` of several values takes no target`, {
+        help: `a pool is aggregated by one value: \`${name}(queue_depth, tier "…")\``,
+      });
       return undefined;
     }
     const value = checkExpression(session, place, item.value);
     if (value === undefined) continue;
     if (!isNumeric(value.type)) {
-      session.report('E0311', place.inlineAt ?? item.value.span, `\`${name}\` takes numbers, and this is ${describeType(value.type)}`);
+      session.report(
+        'E0311',
+        place.inlineAt ?? item.value.span,
+        `\`${name}\` takes numbers, and this is ${describeType(value.type)}`,
+      );
       continue;
     }
     values.push(value);
@@ -101,19 +140,46 @@ const checkValueFunction = (session: Session, place: Place, node: CallNode, name
     type = unifyTypes(type, value.type);
   }
   const [, low, high] = values;
-  if (name === 'clamp' && low !== undefined && high !== undefined && isConstant(low) && isConstant(high) && low.value > high.value) {
+  if (
+    name === 'clamp' &&
+    low !== undefined &&
+    high !== undefined &&
+    isConstant(low) &&
+    isConstant(high) &&
+    low.value > high.value
+  ) {
     session.report('E0312', span, 'the lower limit of `clamp` is above the upper one');
     return undefined;
   }
-  return fold({ kind: 'call', function: name satisfies BuiltinFunction, arguments: values, type, scope: joinScopes(...values), span });
+  return fold({
+    kind: 'call',
+    function: name satisfies BuiltinFunction,
+    arguments: values,
+    type,
+    scope: joinScopes(...values),
+    span,
+  });
 };
 
-const checkAggregate = (session: Session, place: Place, node: CallNode, name: Aggregate, span: Span): Expression | undefined => {
+const checkAggregate = (
+  session: Session,
+  place: Place,
+  node: CallNode,
+  name: Aggregate,
+  span: Span,
+): Expression | undefined => {
   const { items } = node.args;
   if (rejectNames(session, place, name, items)) return undefined;
   const [first, second] = items;
   if (first === undefined || items.length > 2) {
-    session.report('E0309', place.inlineAt ?? node.args.span, `\`${name}\` over a pool takes an expression and, if wanted, a target`, { help: `write \`${name}(${name === 'any' || name === 'all' || name === 'count' ? 'healthy' : 'queue_depth'}, tier "…")\`` });
+    session.report(
+      'E0309',
+      place.inlineAt ?? node.args.span,
+      `\`${name}\` over a pool takes an expression and, if wanted, a target`,
+      {
+        help: `write \`${name}(${name === 'any' || name === 'all' || name === 'count' ? 'healthy' : 'queue_depth'}, tier "…")\``,
+      },
+    );
     return undefined;
   }
   if (place.scope === 'constant') {
@@ -124,7 +190,11 @@ const checkAggregate = (session: Session, place: Place, node: CallNode, name: Ag
     session.report('E0332', span, 'aggregates do not nest');
     return undefined;
   }
-  const body = checkExpression(session, { ...place, scope: 'candidate', insideAggregate: true, clause: name }, first.value);
+  const body = checkExpression(
+    session,
+    { ...place, scope: 'candidate', insideAggregate: true, clause: name },
+    first.value,
+  );
   let target: TargetRef | undefined;
   if (second !== undefined) {
     target = checkTargetExpression(session, place.block, second.value);
@@ -133,7 +203,12 @@ const checkAggregate = (session: Session, place: Place, node: CallNode, name: Ag
   if (body === undefined) return undefined;
   const at = place.inlineAt ?? first.value.span;
   if (body.scope !== 'candidate') {
-    session.report('E0307', at, `\`${name}\` ranges over endpoints, and \`${session.textOf(first.value.span)}\` reads no property of one`, { help: 'name a property such as `queue_depth`, or compare two values by `min(a, b)`' });
+    session.report(
+      'E0307',
+      at,
+      `\`${name}\` ranges over endpoints, and \`${session.textOf(first.value.span)}\` reads no property of one`,
+      { help: 'name a property such as `queue_depth`, or compare two values by `min(a, b)`' },
+    );
     return undefined;
   }
   if (holdsAggregate(body)) {
@@ -142,15 +217,29 @@ const checkAggregate = (session: Session, place: Place, node: CallNode, name: Ag
   }
   const needsBool = name === 'count' || name === 'any' || name === 'all';
   if (needsBool ? body.type !== 'bool' : !isNumeric(body.type)) {
-    session.report('E0311', at, `\`${name}\` takes ${needsBool ? 'a condition on an endpoint' : 'a number of an endpoint'}, and this is ${describeType(body.type)}`);
+    session.report(
+      'E0311',
+      at,
+      `\`${name}\` takes ${needsBool ? 'a condition on an endpoint' : 'a number of an endpoint'}, and this is ${describeType(body.type)}`,
+    );
     return undefined;
   }
   const type = name === 'count' ? 'count' : needsBool ? 'bool' : body.type;
-  return { kind: 'aggregate', function: name, body, ...(target === undefined || target.kind === 'any' ? {} : { target }), type, scope: 'request', span };
+  return {
+    kind: 'aggregate',
+    function: name,
+    body,
+    ...(target === undefined || target.kind === 'any' ? {} : { target }),
+    type,
+    scope: 'request',
+    span,
+  };
 };
 
 const DURATIONS: ReadonlyMap<string, number> = new Map(
-  [...units].filter(([, unit]) => unit.kind === 'duration').map(([name, unit]) => [name, unit.divides === true ? 1 / unit.factor : unit.factor]),
+  [...units]
+    .filter(([, unit]) => unit.kind === 'duration')
+    .map(([name, unit]) => [name, unit.divides === true ? 1 / unit.factor : unit.factor]),
 );
 
 const durationUnit = (session: Session, place: Place, node: ExprNode): number | undefined => {
@@ -159,19 +248,41 @@ const durationUnit = (session: Session, place: Place, node: ExprNode): number | 
   const seconds = written === undefined ? undefined : (DURATIONS.get(written) ?? ratePeriods.get(written));
   if (seconds !== undefined) return seconds;
   const near = written === undefined ? undefined : suggest(written, DURATIONS.keys());
-  session.report('E0311', place.inlineAt ?? node.span, 'the second argument of `duration` is a unit: `us`, `ms`, `s`, `m`, `h` or `d`', near === undefined ? {} : { help: `did you mean \`${near}\`?` });
+  session.report(
+    'E0311',
+    place.inlineAt ?? node.span,
+    'the second argument of `duration` is a unit: `us`, `ms`, `s`, `m`, `h` or `d`',
+    near === undefined ? {} : { help: `did you mean \`${near}\`?` },
+  );
   return undefined;
 };
 
-const checkConversion = (session: Session, place: Place, node: CallNode, name: Conversion, span: Span): Expression | undefined => {
+const checkConversion = (
+  session: Session,
+  place: Place,
+  node: CallNode,
+  name: Conversion,
+  span: Span,
+): Expression | undefined => {
   const { items } = node.args;
   if (rejectNames(session, place, name, items)) return undefined;
   const wanted = name === 'duration' || name === 'list' ? 2 : 1;
   const [first, second] = items;
   if (first === undefined || items.length !== wanted) {
-    session.report('E0309', place.inlineAt ?? node.args.span, `\`${name}\` takes ${wanted === 1 ? 'one argument' : 'two arguments'}, and ${items.length === 0 ? 'none is' : items.length === 1 ? 'one is' : `${items.length} are`} given`, {
-      help: { number: 'write `number(header["x"])`', duration: 'write `duration(header["x"], ms)`', bool: 'write `bool(header["x"])`', list: 'write `list(header["x"], ",")`', lower: 'write `lower(header["x"])`' }[name],
-    });
+    session.report(
+      'E0309',
+      place.inlineAt ?? node.args.span,
+      `\`${name}\` takes ${wanted === 1 ? 'one argument' : 'two arguments'}, and ${items.length === 0 ? 'none is' : items.length === 1 ? 'one is' : `${items.length} are`} given`,
+      {
+        help: {
+          number: 'write `number(header["x"])`',
+          duration: 'write `duration(header["x"], ms)`',
+          bool: 'write `bool(header["x"])`',
+          list: 'write `list(header["x"], ",")`',
+          lower: 'write `lower(header["x"])`',
+        }[name],
+      },
+    );
     return undefined;
   }
   const text = checkExpression(session, place, first.value);
@@ -184,16 +295,33 @@ const checkConversion = (session: Session, place: Place, node: CallNode, name: C
   if (second !== undefined && name === 'duration') {
     const seconds = durationUnit(session, place, second.value);
     if (seconds === undefined) return undefined;
-    extra = { kind: 'constant', value: seconds, type: 'number', scope: 'constant', span: place.inlineAt ?? second.value.span };
+    extra = {
+      kind: 'constant',
+      value: seconds,
+      type: 'number',
+      scope: 'constant',
+      span: place.inlineAt ?? second.value.span,
+    };
   } else if (second !== undefined) {
     extra = checkExpression(session, { ...place, scope: 'constant' }, second.value);
     if (extra === undefined) return undefined;
     if (!isConstant(extra) || typeof extra.value !== 'string' || extra.value === '') {
-      session.report('E0311', place.inlineAt ?? second.value.span, 'the second argument of `list` is the text between two members, such as `","`');
+      session.report(
+        'E0311',
+        place.inlineAt ?? second.value.span,
+        'the second argument of `list` is the text between two members, such as `","`',
+      );
       return undefined;
     }
   }
   if (text === undefined) return undefined;
   const type = name === 'lower' ? 'string' : name === 'list' ? ({ list: 'string' } as const) : name;
-  return fold({ kind: 'call', function: name, arguments: extra === undefined ? [text] : [text, extra], type, scope: text.scope, span });
+  return fold({
+    kind: 'call',
+    function: name,
+    arguments: extra === undefined ? [text] : [text, extra],
+    type,
+    scope: text.scope,
+    span,
+  });
 };

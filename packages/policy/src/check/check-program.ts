@@ -3,7 +3,18 @@ import type { Json, PluginManifest } from '@signalbox/plugin-api';
 import { hasErrors } from '../diagnostics/diagnostic.ts';
 import type { AdmissionRule, Definitions, Expression, Modifiers, PluginUse, RouteRule, Step } from '../ir.ts';
 import type { PolicyEnsure, PolicyTest } from '../policy-checks.ts';
-import type { AdmissionNode, BrokenStatementNode, DefaultNode, ExprNode, GroupNode, ImportNode, RouteNode, StatementNode, UseNode, VerdictNode } from '../syntax/ast.ts';
+import type {
+  AdmissionNode,
+  BrokenStatementNode,
+  DefaultNode,
+  ExprNode,
+  GroupNode,
+  ImportNode,
+  RouteNode,
+  StatementNode,
+  UseNode,
+  VerdictNode,
+} from '../syntax/ast.ts';
 import type { Span } from '../syntax/span.ts';
 import { checkAnnotations } from './annotations.ts';
 import type { Allowance } from './annotations.ts';
@@ -88,7 +99,13 @@ interface Work {
   readonly labels: Map<string, Span>;
   readonly routeLabels: Map<string, Span>;
   readonly aliases: Map<string, Span>;
-  readonly unusedChecks: { readonly span: Span; readonly binding?: Binding; readonly use?: number; readonly kind: 'let' | 'use' | 'import'; readonly name: string }[];
+  readonly unusedChecks: {
+    readonly span: Span;
+    readonly binding?: Binding;
+    readonly use?: number;
+    readonly kind: 'let' | 'use' | 'import';
+    readonly name: string;
+  }[];
   readonly counts: { route: number; default: number; admit: number; reject: number; queue: number };
   admissionClosed: Span | undefined;
   /** Places already reported as possibly unknown. */
@@ -98,9 +115,15 @@ interface Work {
   brokenRule: boolean;
 }
 
-const isTrue = (when: Expression | undefined): boolean => when === undefined || (when.kind === 'constant' && when.value === true);
+const isTrue = (when: Expression | undefined): boolean =>
+  when === undefined || (when.kind === 'constant' && when.value === true);
 
-const conjoin = (session: Session, around: Around, inner: Expression | undefined, span: Span): Expression | undefined => {
+const conjoin = (
+  session: Session,
+  around: Around,
+  inner: Expression | undefined,
+  span: Span,
+): Expression | undefined => {
   const outer = around.when;
   if (outer === undefined) return inner;
   if (!session.spend(around.size, span)) return undefined;
@@ -112,7 +135,9 @@ const conjoin = (session: Session, around: Around, inner: Expression | undefined
 const declareLabel = (work: Work, label: string, span: Span, isRoute: boolean): void => {
   const before = work.labels.get(label);
   if (before !== undefined) {
-    work.session.report('E0212', span, `the label ${JSON.stringify(label)} is used twice`, { labels: [{ span: before, message: 'first used here' }] });
+    work.session.report('E0212', span, `the label ${JSON.stringify(label)} is used twice`, {
+      labels: [{ span: before, message: 'first used here' }],
+    });
     return;
   }
   work.labels.set(label, span);
@@ -156,7 +181,10 @@ const collect = (work: Work, file: LoadedFile, prefix: string): void => {
 /** A statement that did not parse still introduces its name, so that its uses are not reported on top. */
 const collectBroken = (work: Work, node: BrokenStatementNode, prefix: string): void => {
   const { defined } = work.session;
-  if (node.keyword === undefined || ((node.keyword === 'import' || node.keyword === 'use') && node.name === undefined)) {
+  if (
+    node.keyword === undefined ||
+    ((node.keyword === 'import' || node.keyword === 'use') && node.name === undefined)
+  ) {
     work.session.incomplete ||= node.keyword !== undefined;
     return;
   }
@@ -181,7 +209,9 @@ const collectBroken = (work: Work, node: BrokenStatementNode, prefix: string): v
 };
 
 const declareLets = (block: Block, statements: readonly StatementNode[]): void => {
-  for (const statement of statements) if (statement.kind === 'let' && !block.declared.has(statement.name.text)) block.declared.set(statement.name.text, statement.name.span);
+  for (const statement of statements)
+    if (statement.kind === 'let' && !block.declared.has(statement.name.text))
+      block.declared.set(statement.name.text, statement.name.span);
 };
 
 // Statements
@@ -189,8 +219,17 @@ const declareLets = (block: Block, statements: readonly StatementNode[]): void =
 const bindAlias = (work: Work, block: Block, name: string, span: Span, value: Binding): void => {
   const before = work.aliases.get(name);
   const taken = before === undefined ? takenBy(work.session, block, name) : undefined;
-  if (before !== undefined) work.session.report('E0220', span, `the alias \`${name}\` is used twice`, { labels: [{ span: before, message: 'first used here' }] });
-  else if (taken !== undefined) work.session.report('E0211', span, `\`${name}\` is already the name of ${taken.what}`, taken.binding === undefined ? {} : { labels: [{ span: taken.binding.span, message: 'first declared here' }] });
+  if (before !== undefined)
+    work.session.report('E0220', span, `the alias \`${name}\` is used twice`, {
+      labels: [{ span: before, message: 'first used here' }],
+    });
+  else if (taken !== undefined)
+    work.session.report(
+      'E0211',
+      span,
+      `\`${name}\` is already the name of ${taken.what}`,
+      taken.binding === undefined ? {} : { labels: [{ span: taken.binding.span, message: 'first declared here' }] },
+    );
   else {
     work.aliases.set(name, span);
     block.bindings.set(name, value);
@@ -202,7 +241,13 @@ const bindAlias = (work: Work, block: Block, name: string, span: Span, value: Bi
 const PLUGIN_CODES = { not_found: 'E0501', not_allowed: 'E0502', invalid: 'E0503', api_version: 'E0504' } as const;
 
 const manifestProblem = (manifest: PluginManifest): string | undefined => {
-  if (typeof manifest !== 'object' || manifest === null || !Array.isArray(manifest.entries) || typeof manifest.name !== 'string') return 'it has no name or no entries';
+  if (
+    typeof manifest !== 'object' ||
+    manifest === null ||
+    !Array.isArray(manifest.entries) ||
+    typeof manifest.name !== 'string'
+  )
+    return 'it has no name or no entries';
   const reserved = manifest.entries.find((entry) => typeof entry?.name !== 'string' || typeof entry.kind !== 'string');
   return reserved === undefined ? undefined : 'one of its entries has no name or no kind';
 };
@@ -211,12 +256,20 @@ const manifestProblem = (manifest: PluginManifest): string | undefined => {
 const mergeTable = (work: Work, node: UseNode, manifest: PluginManifest, table: NameTable): void => {
   const { catalogue } = work.session;
   const isFirstParty = work.input.firstParty.some((known) => known.name === manifest.name);
-  const merge = <T extends { readonly provider: { readonly kind: string; readonly plugin?: string } }>(into: ReadonlyMap<string, T>, from: ReadonlyMap<string, T>): void => {
+  const merge = <T extends { readonly provider: { readonly kind: string; readonly plugin?: string } }>(
+    into: ReadonlyMap<string, T>,
+    from: ReadonlyMap<string, T>,
+  ): void => {
     for (const [name, entry] of from) {
       const before = into.get(name);
       if (before !== undefined && !(isFirstParty && before.provider.plugin === manifest.name)) {
         if (isFirstParty) continue;
-        work.session.report('E0509', node.package.span, `\`${manifest.name}\` provides \`${name}\`, which is already ${before.provider.plugin === undefined ? 'a name of the catalogue' : `provided by \`${before.provider.plugin}\``}`, { help: 'give the plugin an alias by `as`' });
+        work.session.report(
+          'E0509',
+          node.package.span,
+          `\`${manifest.name}\` provides \`${name}\`, which is already ${before.provider.plugin === undefined ? 'a name of the catalogue' : `provided by \`${before.provider.plugin}\``}`,
+          { help: 'give the plugin an alias by `as`' },
+        );
         continue;
       }
       (into as Map<string, T>).set(name, entry);
@@ -233,14 +286,25 @@ const checkUse = (work: Work, block: Block, node: UseNode): void => {
   const name = node.package.value;
   const poison = (): void => {
     if (node.alias === undefined) session.incomplete = true;
-    else bindAlias(work, block, node.alias.text, node.alias.span, { kind: 'poison', name: node.alias.text, span: node.alias.span, used: true });
+    else
+      bindAlias(work, block, node.alias.text, node.alias.span, {
+        kind: 'poison',
+        name: node.alias.text,
+        span: node.alias.span,
+        used: true,
+      });
   };
   const resolved = work.input.resolvePlugin(name);
   if (resolved.error !== undefined) {
     const { error } = resolved;
     if (typeof error === 'string') session.report('E0501', node.package.span, error);
     else {
-      const help = { not_found: `install it: \`npm install ${name}\``, not_allowed: `allow it by \`--allow-plugin ${name}\`, or make it a dependency`, invalid: undefined, api_version: undefined }[error.reason];
+      const help = {
+        not_found: `install it: \`npm install ${name}\``,
+        not_allowed: `allow it by \`--allow-plugin ${name}\`, or make it a dependency`,
+        invalid: undefined,
+        api_version: undefined,
+      }[error.reason];
       session.report(PLUGIN_CODES[error.reason], node.package.span, error.message, help === undefined ? {} : { help });
     }
     return poison();
@@ -252,24 +316,51 @@ const checkUse = (work: Work, block: Block, node: UseNode): void => {
     return poison();
   }
   if (manifest.apiVersion !== API_VERSION) {
-    session.report('E0504', node.package.span, `\`${name}\` was written for plugin API ${String(manifest.apiVersion)}, and this build speaks ${API_VERSION}`, { help: `install a version of it for API ${API_VERSION}` });
+    session.report(
+      'E0504',
+      node.package.span,
+      `\`${name}\` was written for plugin API ${String(manifest.apiVersion)}, and this build speaks ${API_VERSION}`,
+      { help: `install a version of it for API ${API_VERSION}` },
+    );
     return poison();
   }
   for (const entry of manifest.entries) {
-    if (reservedWords.includes(entry.name)) session.report('E0215', node.package.span, `\`${name}\` provides \`${entry.name}\`, which is a word of the grammar`);
+    if (reservedWords.includes(entry.name))
+      session.report(
+        'E0215',
+        node.package.span,
+        `\`${name}\` provides \`${entry.name}\`, which is a word of the grammar`,
+      );
   }
   const index = work.uses.length;
   const table = tableOfManifest(manifest, index);
-  const binding: Binding | undefined = node.alias === undefined ? undefined : { kind: 'plugin', table, name: node.alias.text, span: node.alias.span, used: false };
+  const binding: Binding | undefined =
+    node.alias === undefined
+      ? undefined
+      : { kind: 'plugin', table, name: node.alias.text, span: node.alias.span, used: false };
   if (binding === undefined) mergeTable(work, node, manifest, table);
   else bindAlias(work, block, binding.name, binding.span, binding);
   let options: { readonly [key: string]: Json } | undefined = {};
-  if (manifest.options !== undefined) options = checkOptionObject(session, { scope: 'constant', block, clause: 'use' }, manifest.options, name, node.package.span, node.options);
+  if (manifest.options !== undefined)
+    options = checkOptionObject(
+      session,
+      { scope: 'constant', block, clause: 'use' },
+      manifest.options,
+      name,
+      node.package.span,
+      node.options,
+    );
   else if (node.options !== undefined && node.options.entries.length > 0) {
     const [first] = node.options.entries;
     session.report('E0505', first?.key.span ?? node.options.span, `\`${name}\` takes no options`);
   }
-  work.uses.push({ package: name, ...(node.alias === undefined ? {} : { alias: node.alias.text }), plugin: manifest.name, options: options ?? {}, span: node.span });
+  work.uses.push({
+    package: name,
+    ...(node.alias === undefined ? {} : { alias: node.alias.text }),
+    plugin: manifest.name,
+    options: options ?? {},
+    span: node.span,
+  });
   work.usedManifests.push(manifest);
   work.unusedChecks.push({ kind: 'use', use: index, span: node.head, name });
 };
@@ -290,45 +381,83 @@ const checkLibrary = (work: Work, file: LoadedFile, prefix: string): ReadonlyMap
         else if (statement.alias === undefined) visit(target);
         else {
           const alias = statement.alias.text;
-          block.bindings.set(alias, { kind: 'import', exports: checkLibrary(work, target, `${prefix}${alias}.`), name: alias, span: statement.alias.span, used: true });
+          block.bindings.set(alias, {
+            kind: 'import',
+            exports: checkLibrary(work, target, `${prefix}${alias}.`),
+            name: alias,
+            span: statement.alias.span,
+            used: true,
+          });
         }
       }
     }
   };
   visit(file);
   const exports = new Map<string, Binding>();
-  for (const [name, binding] of block.bindings) if (binding.kind !== 'import' && binding.kind !== 'plugin') exports.set(name, binding);
+  for (const [name, binding] of block.bindings)
+    if (binding.kind !== 'import' && binding.kind !== 'plugin') exports.set(name, binding);
   return exports;
 };
 
 const bindMissing = (work: Work, block: Block, node: ImportNode): void => {
-  if (node.alias !== undefined) bindAlias(work, block, node.alias.text, node.alias.span, { kind: 'poison', name: node.alias.text, span: node.alias.span, used: true });
+  if (node.alias !== undefined)
+    bindAlias(work, block, node.alias.text, node.alias.span, {
+      kind: 'poison',
+      name: node.alias.text,
+      span: node.alias.span,
+      used: true,
+    });
 };
 
 const bindBroken = (block: Block, node: BrokenStatementNode): void => {
-  if ((node.keyword === 'let' || node.keyword === 'use' || node.keyword === 'import') && node.name !== undefined && !block.bindings.has(node.name.text)) {
+  if (
+    (node.keyword === 'let' || node.keyword === 'use' || node.keyword === 'import') &&
+    node.name !== undefined &&
+    !block.bindings.has(node.name.text)
+  ) {
     block.bindings.set(node.name.text, { kind: 'poison', name: node.name.text, span: node.name.span, used: true });
   }
 };
 
-const checkWhen = (work: Work, block: Block, around: Around, node: { readonly when?: ExprNode; readonly head: Span }): { readonly fine: boolean; readonly when: Expression | undefined } => {
+const checkWhen = (
+  work: Work,
+  block: Block,
+  around: Around,
+  node: { readonly when?: ExprNode; readonly head: Span },
+): { readonly fine: boolean; readonly when: Expression | undefined } => {
   if (node.when === undefined) return { fine: true, when: conjoin(work.session, around, undefined, node.head) };
   const own = checkCondition(work.session, { scope: 'request', block, clause: 'when' }, node.when, 'after `when`');
   if (own === undefined) return { fine: false, when: undefined };
   if (own.kind === 'constant') {
-    work.session.report(own.value === true ? 'W0504' : 'W0503', node.when.span, own.value === true ? 'this condition always holds' : 'this condition never holds');
+    work.session.report(
+      own.value === true ? 'W0504' : 'W0503',
+      node.when.span,
+      own.value === true ? 'this condition always holds' : 'this condition never holds',
+    );
   }
   return { fine: true, when: conjoin(work.session, around, own, node.head) };
 };
 
 const reportUnreachable = (work: Work, head: Span, closed: Closed): void => {
   work.session.report('W0501', head, 'no request reaches this', {
-    labels: [{ span: closed.span, message: closed.isDefault ? 'the default stands here' : 'this takes every request that comes so far' }],
+    labels: [
+      {
+        span: closed.span,
+        message: closed.isDefault ? 'the default stands here' : 'this takes every request that comes so far',
+      },
+    ],
     help: 'move it up, or remove it',
   });
 };
 
-const addRoute = (work: Work, node: RouteNode | DefaultNode, kind: 'route' | 'default', label: string, checked: { readonly fine: boolean; readonly when: Expression | undefined }, steps: readonly (Step | undefined)[]): void => {
+const addRoute = (
+  work: Work,
+  node: RouteNode | DefaultNode,
+  kind: 'route' | 'default',
+  label: string,
+  checked: { readonly fine: boolean; readonly when: Expression | undefined },
+  steps: readonly (Step | undefined)[],
+): void => {
   const known = steps.filter((step) => step !== undefined);
   if (!checked.fine || known.length < steps.length) return;
   work.routes.push({
@@ -356,9 +485,19 @@ const checkDefault = (work: Work, block: Block, around: Around, node: DefaultNod
   work.counts.default += 1;
   const label = makeLabel(work, around.group === undefined ? 'default' : `default of ${around.group}`);
   declareLabel(work, label, node.head, false);
-  const first: Step | undefined = node.action.kind === 'destination' ? checkDestination(work.session, block, node.action, around.with) : verdictStep(work, block, node.action);
+  const first: Step | undefined =
+    node.action.kind === 'destination'
+      ? checkDestination(work.session, block, node.action, around.with)
+      : verdictStep(work, block, node.action);
   const steps = [first, ...checkElse(work.session, block, node.otherwise, around.with)];
-  addRoute(work, node, 'default', label, { fine: true, when: conjoin(work.session, around, undefined, node.head) }, steps);
+  addRoute(
+    work,
+    node,
+    'default',
+    label,
+    { fine: true, when: conjoin(work.session, around, undefined, node.head) },
+    steps,
+  );
 };
 
 const verdictStep = (work: Work, block: Block, node: VerdictNode): Step | undefined => {
@@ -371,11 +510,13 @@ const checkAdmission = (work: Work, block: Block, around: Around, node: Admissio
   work.counts[node.verb] += 1;
   const label = node.label?.value ?? makeLabel(work, `${node.verb} ${work.counts[node.verb]}`);
   declareLabel(work, label, node.label?.span ?? node.head, false);
-  if (work.admissionClosed !== undefined) reportUnreachable(work, node.head, { span: work.admissionClosed, isDefault: false });
+  if (work.admissionClosed !== undefined)
+    reportUnreachable(work, node.head, { span: work.admissionClosed, isDefault: false });
   const checked = checkWhen(work, block, around, node);
   let by = undefined;
   if (node.by !== undefined) {
-    if (node.verb !== 'queue') session.report('E0406', node.by.span, `\`by\` orders a queue, and \`${node.verb}\` has none`);
+    if (node.verb !== 'queue')
+      session.report('E0406', node.by.span, `\`by\` orders a queue, and \`${node.verb}\` has none`);
     else by = checkOrder(session, block, node.by);
   }
   const modifiers = checkModifiers(session, { scope: 'request', block, clause: 'with' }, node.with, node.verb);
@@ -405,9 +546,20 @@ const checkAdmission = (work: Work, block: Block, around: Around, node: Admissio
 };
 
 const holdsRoute = (statements: readonly StatementNode[]): boolean =>
-  statements.some((statement) => statement.kind === 'route' || statement.kind === 'default' || (statement.kind === 'group' && holdsRoute(statement.statements)));
+  statements.some(
+    (statement) =>
+      statement.kind === 'route' ||
+      statement.kind === 'default' ||
+      (statement.kind === 'group' && holdsRoute(statement.statements)),
+  );
 
-const checkGroup = (work: Work, block: Block, around: Around, node: GroupNode, closed: Closed | undefined): Closed | undefined => {
+const checkGroup = (
+  work: Work,
+  block: Block,
+  around: Around,
+  node: GroupNode,
+  closed: Closed | undefined,
+): Closed | undefined => {
   const { session } = work;
   const checked = checkWhen(work, block, around, node);
   const modifiers = checkModifiers(session, { scope: 'request', block, clause: 'with' }, node.with, 'destination');
@@ -445,7 +597,9 @@ const checkStatements = (
   for (const statement of statements) {
     checkAnnotations(session, statement, work.allowances);
     if (isGroup && !['let', 'group', 'route', 'default', 'admission', 'broken'].includes(statement.kind)) {
-      session.report('E0335', statement.head, `\`${statement.kind}\` does not stand in a group`, { help: 'move it out of the group' });
+      session.report('E0335', statement.head, `\`${statement.kind}\` does not stand in a group`, {
+        help: 'move it out of the group',
+      });
       continue;
     }
     switch (statement.kind) {
@@ -457,7 +611,13 @@ const checkStatements = (
           checkStatements(work, block, around, target.tree.statements, target, false, muted, state);
         } else {
           const alias = statement.alias.text;
-          const binding: Binding = { kind: 'import', exports: checkLibrary(work, target, `${alias}.`), name: alias, span: statement.alias.span, used: false };
+          const binding: Binding = {
+            kind: 'import',
+            exports: checkLibrary(work, target, `${alias}.`),
+            name: alias,
+            span: statement.alias.span,
+            used: false,
+          };
           bindAlias(work, block, alias, statement.alias.span, binding);
           work.unusedChecks.push({ kind: 'import', binding, span: statement.head, name: alias });
         }
@@ -471,7 +631,8 @@ const checkStatements = (
         break;
       case 'let': {
         const binding = checkLet(session, block, statement);
-        if (statement.span.file === work.main && binding.span === statement.name.span) work.unusedChecks.push({ kind: 'let', binding, span: statement.name.span, name: binding.name });
+        if (statement.span.file === work.main && binding.span === statement.name.span)
+          work.unusedChecks.push({ kind: 'let', binding, span: statement.name.span, name: binding.name });
         break;
       }
       case 'group': {
@@ -488,7 +649,10 @@ const checkStatements = (
       }
       case 'default':
         work.lastRoute = statement.head;
-        if (defaultSpan !== undefined) session.report('E0214', statement.head, 'a second default in one block', { labels: [{ span: defaultSpan, message: 'the first stands here' }] });
+        if (defaultSpan !== undefined)
+          session.report('E0214', statement.head, 'a second default in one block', {
+            labels: [{ span: defaultSpan, message: 'the first stands here' }],
+          });
         else if (state.closed !== undefined && !muted) reportUnreachable(work, statement.head, state.closed);
         checkDefault(work, block, around, statement);
         defaultSpan ??= statement.head;
@@ -499,10 +663,17 @@ const checkStatements = (
         break;
       case 'broken':
         bindBroken(block, statement);
-        if (statement.label !== undefined && (statement.keyword === 'route' || statement.keyword === 'admit' || statement.keyword === 'reject' || statement.keyword === 'queue')) {
+        if (
+          statement.label !== undefined &&
+          (statement.keyword === 'route' ||
+            statement.keyword === 'admit' ||
+            statement.keyword === 'reject' ||
+            statement.keyword === 'queue')
+        ) {
           declareLabel(work, statement.label.value, statement.label.span, statement.keyword === 'route');
         }
-        if (statement.keyword === 'default' || statement.keyword === undefined || statement.keyword === 'import') work.brokenRule = true;
+        if (statement.keyword === 'default' || statement.keyword === undefined || statement.keyword === 'import')
+          work.brokenRule = true;
         if (statement.statements.length > 0) {
           const own = createBlock(block);
           declareLets(own, statement.statements);
@@ -534,12 +705,20 @@ const reportUnused = (work: Work): void => {
   // A use that has an error counts as none, and its error says enough.
   if (hasErrors(session.diagnostics)) return;
   for (const { kind, span, binding, use, name } of work.unusedChecks) {
-    if (kind === 'let' && binding?.used === false && binding.kind !== 'poison') session.report('W0507', span, `nothing uses \`${name}\``);
-    if (kind === 'import' && binding?.used === false && !libraryIsUsed(work, name)) session.report('W0509', span, `nothing uses a name of \`${name}\``);
-    if (kind === 'use' && use !== undefined && !session.usedPlugins.has(use)) session.report('W0508', span, `nothing uses what ${JSON.stringify(name)} provides`);
+    if (kind === 'let' && binding?.used === false && binding.kind !== 'poison')
+      session.report('W0507', span, `nothing uses \`${name}\``);
+    if (kind === 'import' && binding?.used === false && !libraryIsUsed(work, name))
+      session.report('W0509', span, `nothing uses a name of \`${name}\``);
+    if (kind === 'use' && use !== undefined && !session.usedPlugins.has(use))
+      session.report('W0508', span, `nothing uses what ${JSON.stringify(name)} provides`);
   }
   const { defined } = session;
-  for (const [kind, names] of [['limit', defined.limits], ['alarm', defined.alarms], ['param', defined.params], ['slo', defined.slos]] as const) {
+  for (const [kind, names] of [
+    ['limit', defined.limits],
+    ['alarm', defined.alarms],
+    ['param', defined.params],
+    ['slo', defined.slos],
+  ] as const) {
     for (const definition of names.values()) {
       if (definition.used || !definition.own) continue;
       session.report('W0517', definition.span, `nothing refers to the ${kind} ${JSON.stringify(definition.name)}`, {
@@ -588,7 +767,15 @@ export const checkProgram = (input: ProgramInput): CheckedProgram => {
   collect(work, main, '');
   const block = createBlock();
   declareLets(block, main.tree.statements);
-  const closed = checkStatements(work, block, { when: undefined, size: 0, with: {}, group: undefined }, main.tree.statements, main, false, false);
+  const closed = checkStatements(
+    work,
+    block,
+    { when: undefined, size: 0, with: {}, group: undefined },
+    main.tree.statements,
+    main,
+    false,
+    false,
+  );
   checkOutcomes(work, block, main);
   if (closed === undefined && work.lastRoute !== undefined && !work.brokenRule && !session.incomplete) {
     session.report('W0506', work.lastRoute, 'no default: a request that meets no rule is answered by 503 `no_route`', {
@@ -598,7 +785,9 @@ export const checkProgram = (input: ProgramInput): CheckedProgram => {
   }
   reportUnused(work);
   if (session.defined.uncheckedTier !== undefined && !session.defined.tiersKnown && !session.incomplete) {
-    session.report('W0514', session.defined.uncheckedTier, 'names of tiers are not checked, because no tier is known', { help: 'define the tiers, or give a catalogue by `--catalogue`' });
+    session.report('W0514', session.defined.uncheckedTier, 'names of tiers are not checked, because no tier is known', {
+      help: 'define the tiers, or give a catalogue by `--catalogue`',
+    });
   }
   return {
     admission: work.admission,
@@ -611,4 +800,3 @@ export const checkProgram = (input: ProgramInput): CheckedProgram => {
     usedManifests: work.usedManifests,
   };
 };
-

@@ -1,6 +1,15 @@
 import type { Json, Value } from '@signalbox/plugin-api';
 import { suggest } from '../diagnostics/suggest.ts';
-import type { Definitions, EndpointDefinition, EndpointFacts, Expression, GatewayDefinition, LimitDefinition, TenantDefinition, TierDefinition } from '../ir.ts';
+import type {
+  Definitions,
+  EndpointDefinition,
+  EndpointFacts,
+  Expression,
+  GatewayDefinition,
+  LimitDefinition,
+  TenantDefinition,
+  TierDefinition,
+} from '../ir.ts';
 import { withoutParens } from '../syntax/ast.ts';
 import type { DefineNode, ExprNode, ObjectNode } from '../syntax/ast.ts';
 import type { Span } from '../syntax/span.ts';
@@ -73,7 +82,13 @@ const valueOf = (body: ObjectNode, key: string): ExprNode | undefined => {
 const textOf = (node: ExprNode | undefined): string | undefined => (node?.kind === 'string' ? node.value : undefined);
 
 /** Notes the names that a definition introduces, before anything is checked, so that rules may stand above it. `prefix` is an import's. */
-export const collectDefinition = (names: DefinedNames, node: DefineNode, prefix: string, own: boolean, report: Session['report']): void => {
+export const collectDefinition = (
+  names: DefinedNames,
+  node: DefineNode,
+  prefix: string,
+  own: boolean,
+  report: Session['report'],
+): void => {
   const kind = node.definedKind.text;
   const label = node.name?.value;
   const name = label === undefined ? undefined : prefix + label;
@@ -81,7 +96,9 @@ export const collectDefinition = (names: DefinedNames, node: DefineNode, prefix:
   const put = <T extends { readonly span: Span }>(map: Map<string, T | undefined>, key: string, value: T): void => {
     const before = map.get(key);
     if (before !== undefined) {
-      report('E0213', span, `\`${kind} ${JSON.stringify(key)}\` is defined twice`, { labels: [{ span: before.span, message: 'first defined here' }] });
+      report('E0213', span, `\`${kind} ${JSON.stringify(key)}\` is defined twice`, {
+        labels: [{ span: before.span, message: 'first defined here' }],
+      });
       return;
     }
     map.set(key, value);
@@ -123,7 +140,10 @@ export const collectDefinition = (names: DefinedNames, node: DefineNode, prefix:
       return;
     case 'param': {
       const standard = valueOf(node.body, 'default');
-      put(names.params, name, { ...defined, type: (standard === undefined ? undefined : declaredType(standard)) ?? 'string' });
+      put(names.params, name, {
+        ...defined,
+        type: (standard === undefined ? undefined : declaredType(standard)) ?? 'string',
+      });
       return;
     }
     case 'tenant':
@@ -163,8 +183,15 @@ const readFacts = (session: Session, reader: ObjectReader): EndpointFacts => {
   const headers = reader.values('headers');
   for (const [name, value] of Object.entries(headers ?? {})) {
     if (typeof value !== 'string') reader.fail('E0511', 'headers', `the header \`${name}\` takes a text`);
-    else if (/^(authorization|proxy-authorization|x-api-key|api-key)$/i.test(name)) reader.fail('E0513', 'headers', `the header \`${name}\` is a secret, which never stands in a policy`, 'write `key: { env: "NAME" }`');
-    else if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) || /[\r\n\0]/.test(value)) reader.fail('E0511', 'headers', `\`${name}\` is no header`);
+    else if (/^(authorization|proxy-authorization|x-api-key|api-key)$/i.test(name))
+      reader.fail(
+        'E0513',
+        'headers',
+        `the header \`${name}\` is a secret, which never stands in a policy`,
+        'write `key: { env: "NAME" }`',
+      );
+    else if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) || /[\r\n\0]/.test(value))
+      reader.fail('E0511', 'headers', `\`${name}\` is no header`);
   }
   const precision = reader.word('precision', PRECISIONS);
   return defined<EndpointFacts>({
@@ -206,7 +233,9 @@ const isFreeName = (session: Session, list: DefinitionList, name: string, span: 
     list.endpointNames.set(name, span);
     return true;
   }
-  session.report('E0213', span, `the endpoint name ${JSON.stringify(name)} is used twice`, { labels: [{ span: before, message: 'first used here' }] });
+  session.report('E0213', span, `the endpoint name ${JSON.stringify(name)} is used twice`, {
+    labels: [{ span: before, message: 'first used here' }],
+  });
   return false;
 };
 
@@ -214,7 +243,12 @@ const isFreeName = (session: Session, list: DefinitionList, name: string, span: 
 const addressOf = (session: Session, list: DefinitionList, text: string, span: Span): string | undefined => {
   const address = normaliseAddress(text);
   if ('problem' in address) {
-    session.report('E0514', span, `${JSON.stringify(text)} is no address of an endpoint: ${address.problem}`, address.help === undefined ? {} : { help: address.help });
+    session.report(
+      'E0514',
+      span,
+      `${JSON.stringify(text)} is no address of an endpoint: ${address.problem}`,
+      address.help === undefined ? {} : { help: address.help },
+    );
     return undefined;
   }
   const before = list.addresses.get(address.url);
@@ -230,7 +264,14 @@ const addressOf = (session: Session, list: DefinitionList, text: string, span: S
 };
 
 const readTier = (session: Session, place: Place, list: DefinitionList, node: DefineNode, name: string): void => {
-  const reader = createObjectReader(session, place, node.body, `tier ${JSON.stringify(name)}`, defineKeys.tier, node.head);
+  const reader = createObjectReader(
+    session,
+    place,
+    node.body,
+    `tier ${JSON.stringify(name)}`,
+    defineKeys.tier,
+    node.head,
+  );
   reader.require('model', 'model: "…"');
   const facts = readFacts(session, reader);
   const written = reader.entry('endpoints');
@@ -246,24 +287,40 @@ const readTier = (session: Session, place: Place, list: DefinitionList, node: De
 };
 
 /** An endpoint in the list of a tier: an address, or an object with `url` and facts of its own. */
-const readEndpoint = (session: Session, place: Place, list: DefinitionList, item: ExprNode, tier: string, standardName: string): EndpointDefinition | undefined => {
+const readEndpoint = (
+  session: Session,
+  place: Place,
+  list: DefinitionList,
+  item: ExprNode,
+  tier: string,
+  standardName: string,
+): EndpointDefinition | undefined => {
   const inner = withoutParens(item);
   if (inner.kind === 'object') {
-    const reader = createObjectReader(session, place, inner, 'an endpoint', defineKeys.endpoint.filter((key) => key !== 'tier'));
+    const reader = createObjectReader(
+      session,
+      place,
+      inner,
+      'an endpoint',
+      defineKeys.endpoint.filter((key) => key !== 'tier'),
+    );
     reader.require('url', 'url: "http://…"');
     const text = reader.text('url');
     const name = reader.text('name') ?? standardName;
     const weight = reader.number('weight', 'number', { above: 0 }) ?? 1;
     const own = readFacts(session, reader);
     reader.finish();
-    const url = text === undefined ? undefined : addressOf(session, list, text, reader.entry('url')?.value.span ?? inner.span);
+    const url =
+      text === undefined ? undefined : addressOf(session, list, text, reader.entry('url')?.value.span ?? inner.span);
     if (!isFreeName(session, list, name, reader.entry('name')?.value.span ?? inner.span)) return undefined;
     return url === undefined ? undefined : { ...own, name, url, tier, weight, span: inner.span };
   }
   const expression = checkExpression(session, { ...place, scope: 'constant', clause: 'endpoints' }, item);
   if (expression === undefined) return undefined;
   if (!isConstant(expression) || typeof expression.value !== 'string') {
-    session.report('E0511', item.span, 'an endpoint is an address, or an object with `url`', { help: 'write `"http://10.0.0.1:8000"` or `{ url: "http://10.0.0.1:8000", weight: 2 }`' });
+    session.report('E0511', item.span, 'an endpoint is an address, or an object with `url`', {
+      help: 'write `"http://10.0.0.1:8000"` or `{ url: "http://10.0.0.1:8000", weight: 2 }`',
+    });
     return undefined;
   }
   const url = addressOf(session, list, expression.value, item.span);
@@ -271,8 +328,22 @@ const readEndpoint = (session: Session, place: Place, list: DefinitionList, item
   return url === undefined ? undefined : { name: standardName, url, tier, weight: 1, span: item.span };
 };
 
-const readEndpointDefinition = (session: Session, place: Place, list: DefinitionList, node: DefineNode, name: string, prefix: string): void => {
-  const reader = createObjectReader(session, place, node.body, `endpoint ${JSON.stringify(name)}`, defineKeys.endpoint, node.head);
+const readEndpointDefinition = (
+  session: Session,
+  place: Place,
+  list: DefinitionList,
+  node: DefineNode,
+  name: string,
+  prefix: string,
+): void => {
+  const reader = createObjectReader(
+    session,
+    place,
+    node.body,
+    `endpoint ${JSON.stringify(name)}`,
+    defineKeys.endpoint,
+    node.head,
+  );
   reader.require('url', 'url: "http://…"');
   reader.require('tier', 'tier: "…"');
   const text = reader.text('url');
@@ -281,22 +352,36 @@ const readEndpointDefinition = (session: Session, place: Place, list: Definition
   const own = readFacts(session, reader);
   const given = reader.text('name');
   reader.finish();
-  const tier = written === undefined ? undefined : session.defined.tiers.has(prefix + written) ? prefix + written : written;
+  const tier =
+    written === undefined ? undefined : session.defined.tiers.has(prefix + written) ? prefix + written : written;
   if (tier !== undefined && !session.defined.tiers.has(tier)) {
     if (session.defined.tiersKnown && !session.defined.tiersOpen && !session.incomplete) {
       const near = suggest(tier, session.defined.tiers.keys());
-      session.report('E0202', reader.entry('tier')?.value.span ?? node.span, `unknown tier ${JSON.stringify(tier)}`, near === undefined ? {} : { help: `did you mean ${JSON.stringify(near)}?` });
+      session.report(
+        'E0202',
+        reader.entry('tier')?.value.span ?? node.span,
+        `unknown tier ${JSON.stringify(tier)}`,
+        near === undefined ? {} : { help: `did you mean ${JSON.stringify(near)}?` },
+      );
       return;
     }
   }
-  const url = text === undefined ? undefined : addressOf(session, list, text, reader.entry('url')?.value.span ?? node.span);
-  if (!isFreeName(session, list, given ?? name, node.name?.span ?? node.head) || url === undefined || tier === undefined) return;
+  const url =
+    text === undefined ? undefined : addressOf(session, list, text, reader.entry('url')?.value.span ?? node.span);
+  if (
+    !isFreeName(session, list, given ?? name, node.name?.span ?? node.head) ||
+    url === undefined ||
+    tier === undefined
+  )
+    return;
   list.endpoints.push({ ...own, name: given ?? name, url, tier, weight, span: node.span });
 };
 
 const readGateway = (session: Session, place: Place, list: DefinitionList, node: DefineNode): void => {
   if (list.gatewaySpan !== undefined) {
-    session.report('E0213', node.head, '`gateway` is defined twice', { labels: [{ span: list.gatewaySpan, message: 'first defined here' }] });
+    session.report('E0213', node.head, '`gateway` is defined twice', {
+      labels: [{ span: list.gatewaySpan, message: 'first defined here' }],
+    });
     return;
   }
   list.gatewaySpan = node.head;
@@ -304,11 +389,21 @@ const readGateway = (session: Session, place: Place, list: DefinitionList, node:
   const listener = (key: 'listen' | 'admin'): string | undefined => {
     const text = reader.text(key);
     if (text === undefined || isListenAddress(text)) return text;
-    return reader.fail('E0514', key, `${JSON.stringify(text)} is no address to listen on`, 'write `host:port`, as in `0.0.0.0:8080`');
+    return reader.fail(
+      'E0514',
+      key,
+      `${JSON.stringify(text)} is no address to listen on`,
+      'write `host:port`, as in `0.0.0.0:8080`',
+    );
   };
   const timezone = reader.text('timezone');
   if (timezone !== undefined && !isTimeZone(timezone)) {
-    session.report('E0327', reader.entry('timezone')?.value.span ?? node.span, `\`${timezone}\` is no known time zone`, { help: 'write it as in `Europe/Berlin`' });
+    session.report(
+      'E0327',
+      reader.entry('timezone')?.value.span ?? node.span,
+      `\`${timezone}\` is no known time zone`,
+      { help: 'write it as in `Europe/Berlin`' },
+    );
   }
   const tls = reader.object('tls');
   const cert = tls?.text('cert');
@@ -330,7 +425,8 @@ const readGateway = (session: Session, place: Place, list: DefinitionList, node:
   if (shared !== undefined) {
     shared.require('url', 'url: "redis://…"');
     shared.finish();
-    if (url !== undefined && /^[a-z]+:\/\/[^/]*:[^/]*@/i.test(url)) shared.fail('E0513', 'url', 'the address holds a password, which never stands in a policy');
+    if (url !== undefined && /^[a-z]+:\/\/[^/]*:[^/]*@/i.test(url))
+      shared.fail('E0513', 'url', 'the address holds a password, which never stands in a policy');
   }
   list.gateway = {
     ...DEFAULT_GATEWAY,
@@ -355,12 +451,31 @@ const readGateway = (session: Session, place: Place, list: DefinitionList, node:
   reader.finish();
 };
 
-const readTenant = (session: Session, place: Place, list: DefinitionList, node: DefineNode, name: string, prefix: string): void => {
-  const reader = createObjectReader(session, place, node.body, `tenant ${JSON.stringify(name)}`, defineKeys.tenant, node.head);
+const readTenant = (
+  session: Session,
+  place: Place,
+  list: DefinitionList,
+  node: DefineNode,
+  name: string,
+  prefix: string,
+): void => {
+  const reader = createObjectReader(
+    session,
+    place,
+    node.body,
+    `tenant ${JSON.stringify(name)}`,
+    defineKeys.tenant,
+    node.head,
+  );
   const keys: string[] = [];
   for (const { text, span } of reader.items('keys')) {
     const hash = /^(?:sha256:)?([0-9a-f]{64})$/i.exec(text)?.[1];
-    if (hash === undefined) session.report('E0513', span, 'the keys of a tenant are given by their SHA-256 hashes, 64 hexadecimal digits each');
+    if (hash === undefined)
+      session.report(
+        'E0513',
+        span,
+        'the keys of a tenant are given by their SHA-256 hashes, 64 hexadecimal digits each',
+      );
     else keys.push(hash.toLowerCase());
   }
   const limits: string[] = [];
@@ -369,26 +484,60 @@ const readTenant = (session: Session, place: Place, list: DefinitionList, node: 
     const known = session.defined.limits.get(full);
     if (known === undefined) {
       const near = suggest(limit, session.defined.limits.keys());
-      if (!session.incomplete) session.report('E0222', span, `no \`define limit ${JSON.stringify(limit)}\` is known`, near === undefined ? {} : { help: `did you mean \`${near}\`?` });
+      if (!session.incomplete)
+        session.report(
+          'E0222',
+          span,
+          `no \`define limit ${JSON.stringify(limit)}\` is known`,
+          near === undefined ? {} : { help: `did you mean \`${near}\`?` },
+        );
       continue;
     }
     known.used = true;
     limits.push(full);
   }
-  const tenantClass = reader.word<'critical' | 'high' | 'normal' | 'low'>('class', ['critical', 'high', 'normal', 'low']);
+  const tenantClass = reader.word<'critical' | 'high' | 'normal' | 'low'>('class', [
+    'critical',
+    'high',
+    'normal',
+    'low',
+  ]);
   const weight = reader.number('weight', 'number', { above: 0 }) ?? 1;
   const fields: { [name: string]: Value } = {};
   for (const entry of reader.rest()) {
     const value = readJson(session, place, entry.value);
     if (value === undefined) continue;
-    if (value === null || (typeof value === 'object' && !Array.isArray(value))) session.report('E0511', entry.value.span, 'a field of a tenant is a plain value or a list');
+    if (value === null || (typeof value === 'object' && !Array.isArray(value)))
+      session.report('E0511', entry.value.span, 'a field of a tenant is a plain value or a list');
     else fields[entry.key.text] = value as Value;
   }
-  list.tenants.push({ name, keys, ...(tenantClass === undefined ? {} : { class: tenantClass }), weight, limits, fields, span: node.span });
+  list.tenants.push({
+    name,
+    keys,
+    ...(tenantClass === undefined ? {} : { class: tenantClass }),
+    weight,
+    limits,
+    fields,
+    span: node.span,
+  });
 };
 
-const readLimit = (session: Session, place: Place, list: DefinitionList, node: DefineNode, name: string, prefix: string): void => {
-  const reader = createObjectReader(session, { ...place, scope: 'request' }, node.body, `limit ${JSON.stringify(name)}`, defineKeys.limit, node.head);
+const readLimit = (
+  session: Session,
+  place: Place,
+  list: DefinitionList,
+  node: DefineNode,
+  name: string,
+  prefix: string,
+): void => {
+  const reader = createObjectReader(
+    session,
+    { ...place, scope: 'request' },
+    node.body,
+    `limit ${JSON.stringify(name)}`,
+    defineKeys.limit,
+    node.head,
+  );
   const request: Place = { ...place, scope: 'request', clause: 'key' };
   reader.require('key', 'key: tenant.id');
   const keyNode = reader.entry('key');
@@ -416,42 +565,89 @@ const readLimit = (session: Session, place: Place, list: DefinitionList, node: D
     const parent = session.defined.limits.get(shareOf);
     if (parent === undefined || shareOf === name) {
       const near = suggest(shareOf, session.defined.limits.keys());
-      session.report('E0222', reader.entry('share_of')?.value.span ?? node.span, shareOf === name ? 'a limit is no share of itself' : `no \`define limit ${JSON.stringify(shareOf)}\` is known`, near === undefined || near === name ? {} : { help: `did you mean \`${near}\`?` });
+      session.report(
+        'E0222',
+        reader.entry('share_of')?.value.span ?? node.span,
+        shareOf === name ? 'a limit is no share of itself' : `no \`define limit ${JSON.stringify(shareOf)}\` is known`,
+        near === undefined || near === name ? {} : { help: `did you mean \`${near}\`?` },
+      );
     } else parent.used = true;
   }
   reader.finish();
-  if (['requests', 'tokens', 'input_tokens', 'output_tokens', 'cost', 'concurrency'].every((amount) => !reader.has(amount))) {
-    session.report('E0512', node.head, `limit ${JSON.stringify(name)} limits nothing`, { help: 'write `requests`, `tokens`, `input_tokens`, `output_tokens`, `cost` or `concurrency`' });
+  if (
+    ['requests', 'tokens', 'input_tokens', 'output_tokens', 'cost', 'concurrency'].every(
+      (amount) => !reader.has(amount),
+    )
+  ) {
+    session.report('E0512', node.head, `limit ${JSON.stringify(name)} limits nothing`, {
+      help: 'write `requests`, `tokens`, `input_tokens`, `output_tokens`, `cost` or `concurrency`',
+    });
     return;
   }
-  list.limits.push({ ...defined<Partial<LimitDefinition>>({ ...amounts, when, shareOf }), name, key, charge, span: node.span });
+  list.limits.push({
+    ...defined<Partial<LimitDefinition>>({ ...amounts, when, shareOf }),
+    name,
+    key,
+    charge,
+    span: node.span,
+  });
 };
 
 const readAlarm = (session: Session, place: Place, list: DefinitionList, node: DefineNode, name: string): void => {
-  const reader = createObjectReader(session, { ...place, scope: 'cluster' }, node.body, `alarm ${JSON.stringify(name)}`, defineKeys.alarm, node.head);
+  const reader = createObjectReader(
+    session,
+    { ...place, scope: 'cluster' },
+    node.body,
+    `alarm ${JSON.stringify(name)}`,
+    defineKeys.alarm,
+    node.head,
+  );
   reader.require('when', 'when: cluster.saturation > 85%');
   const when = reader.condition('when');
   const until = reader.condition('until');
   const duration = reader.number('for', 'duration', { minimum: 0 }) ?? 0;
   reader.finish();
-  if (when !== undefined) list.alarms.push({ name, when, ...(until === undefined ? {} : { until }), for: duration, span: node.span });
+  if (when !== undefined)
+    list.alarms.push({ name, when, ...(until === undefined ? {} : { until }), for: duration, span: node.span });
 };
 
 const readParam = (session: Session, place: Place, list: DefinitionList, node: DefineNode, name: string): void => {
-  const reader = createObjectReader(session, place, node.body, `param ${JSON.stringify(name)}`, defineKeys.param, node.head);
+  const reader = createObjectReader(
+    session,
+    place,
+    node.body,
+    `param ${JSON.stringify(name)}`,
+    defineKeys.param,
+    node.head,
+  );
   const env = reader.text('env');
   const type = session.defined.params.get(name)?.type ?? 'string';
   const standard = reader.has('default') ? reader.constant('default', type) : undefined;
   reader.finish();
   if (!reader.has('env') && !reader.has('default')) {
-    session.report('E0512', node.head, `param ${JSON.stringify(name)} has neither \`env\` nor \`default\``, { help: 'write `env: "NAME"`, `default: …`, or both' });
+    session.report('E0512', node.head, `param ${JSON.stringify(name)} has neither \`env\` nor \`default\``, {
+      help: 'write `env: "NAME"`, `default: …`, or both',
+    });
     return;
   }
-  list.params.push({ name, ...(env === undefined ? {} : { env }), ...(standard === undefined ? {} : { default: standard }), type, span: node.span });
+  list.params.push({
+    name,
+    ...(env === undefined ? {} : { env }),
+    ...(standard === undefined ? {} : { default: standard }),
+    type,
+    span: node.span,
+  });
 };
 
 const readSlo = (session: Session, place: Place, list: DefinitionList, node: DefineNode, name: string): void => {
-  const reader = createObjectReader(session, place, node.body, `slo ${JSON.stringify(name)}`, defineKeys.slo, node.head);
+  const reader = createObjectReader(
+    session,
+    place,
+    node.body,
+    `slo ${JSON.stringify(name)}`,
+    defineKeys.slo,
+    node.head,
+  );
   const objectives = defined<{ readonly ttft?: number; readonly tpot?: number; readonly latency?: number }>({
     ttft: reader.number('ttft', 'duration', { above: 0 }),
     tpot: reader.number('tpot', 'duration', { above: 0 }),
@@ -459,30 +655,51 @@ const readSlo = (session: Session, place: Place, list: DefinitionList, node: Def
   });
   reader.finish();
   if (reader.fine() && Object.keys(objectives).length === 0) {
-    session.report('E0512', node.head, `slo ${JSON.stringify(name)} states no objective`, { help: 'write `ttft: 500ms`, `tpot: 40ms` or `latency: 30s`' });
+    session.report('E0512', node.head, `slo ${JSON.stringify(name)} states no objective`, {
+      help: 'write `ttft: 500ms`, `tpot: 40ms` or `latency: 30s`',
+    });
     return;
   }
   list.slos.push({ name, ...objectives, span: node.span });
 };
 
 /** Checks one `define` and adds what it makes. `prefix` is put before names that an import brings under an alias. */
-export const checkDefinition = (session: Session, block: Block, list: DefinitionList, node: DefineNode, prefix: string): void => {
+export const checkDefinition = (
+  session: Session,
+  block: Block,
+  list: DefinitionList,
+  node: DefineNode,
+  prefix: string,
+): void => {
   const kind = node.definedKind.text;
   const place: Place = { scope: 'constant', block, clause: 'define' };
   if (!(defineKinds as readonly string[]).includes(kind)) {
     const near = suggest(kind, defineKinds);
-    session.report('E0207', node.definedKind.span, `unknown kind of definition \`${kind}\``, near === undefined
-      ? { help: `kinds are ${defineKinds.join(', ')}` }
-      : { help: `did you mean \`${near}\`?`, fix: { message: `write \`${near}\``, edits: [{ span: node.definedKind.span, text: near }] } });
+    session.report(
+      'E0207',
+      node.definedKind.span,
+      `unknown kind of definition \`${kind}\``,
+      near === undefined
+        ? { help: `kinds are ${defineKinds.join(', ')}` }
+        : {
+            help: `did you mean \`${near}\`?`,
+            fix: { message: `write \`${near}\``, edits: [{ span: node.definedKind.span, text: near }] },
+          },
+    );
     return;
   }
   if (kind === 'gateway') {
-    if (node.name !== undefined) session.report('E0229', node.name.span, '`gateway` takes no name', { fix: { message: 'remove the name', edits: [{ span: node.name.span, text: '' }] } });
+    if (node.name !== undefined)
+      session.report('E0229', node.name.span, '`gateway` takes no name', {
+        fix: { message: 'remove the name', edits: [{ span: node.name.span, text: '' }] },
+      });
     readGateway(session, place, list, node);
     return;
   }
   if (node.name === undefined) {
-    session.report('E0229', node.head, `\`define ${kind}\` needs a name`, { help: `write \`define ${kind} "…" { … }\`` });
+    session.report('E0229', node.head, `\`define ${kind}\` needs a name`, {
+      help: `write \`define ${kind} "…" { … }\``,
+    });
     return;
   }
   if (node.name.value === '') {

@@ -2,7 +2,9 @@
  * The identity of an endpoint from its address as written: `http(s)://host[:port][/path]` without a trailing slash and without a `/v1` at
  * the end, so that base addresses with and without it are one endpoint. What is wrong comes back as `problem`.
  */
-export const normaliseAddress = (text: string): { readonly url: string } | { readonly problem: string; readonly help?: string } => {
+export const normaliseAddress = (
+  text: string,
+): { readonly url: string } | { readonly problem: string; readonly help?: string } => {
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return { problem: 'it has no scheme', help: `write \`http://${text}\`` };
   let url: URL;
   try {
@@ -10,8 +12,10 @@ export const normaliseAddress = (text: string): { readonly url: string } | { rea
   } catch {
     return { problem: 'it is no address' };
   }
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') return { problem: `\`${url.protocol.slice(0, -1)}\` is not spoken`, help: 'endpoints speak `http` or `https`' };
-  if (url.username !== '' || url.password !== '') return { problem: 'it holds a user or a password', help: 'give credentials by `key: { env: "NAME" }`' };
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    return { problem: `\`${url.protocol.slice(0, -1)}\` is not spoken`, help: 'endpoints speak `http` or `https`' };
+  if (url.username !== '' || url.password !== '')
+    return { problem: 'it holds a user or a password', help: 'give credentials by `key: { env: "NAME" }`' };
   if (url.search !== '' || url.hash !== '' || /[?#]/.test(text)) return { problem: 'it has a query or a fragment' };
   if (/\s/.test(text)) return { problem: 'it holds white space' };
   const path = url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '').replace(/\/+$/, '');

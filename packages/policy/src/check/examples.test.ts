@@ -19,7 +19,8 @@ const compile = (path: string): CompileResult =>
     text: read(path) ?? '',
     readFile: read,
     manifests: fixtureManifests,
-    resolvePlugin: (name) => (name === '@acme/signalbox-carbon' ? { manifest: carbonManifest } : { error: `${name} was not found` }),
+    resolvePlugin: (name) =>
+      name === '@acme/signalbox-carbon' ? { manifest: carbonManifest } : { error: `${name} was not found` },
     nowEpochMs: Date.UTC(2026, 11, 1),
   });
 
@@ -31,8 +32,18 @@ describe('the first line of the language', () => {
     const [route] = program?.routes ?? [];
     const [step] = route?.steps ?? [];
     expect(route?.label).toBe('route 1');
-    expect(route?.when).toMatchObject({ kind: 'compare', op: '>', left: { kind: 'signal', index: 0 }, right: { kind: 'constant', value: 50 } });
-    expect(program?.signals[0]).toMatchObject({ key: 'complexity', type: 'number', known: 'always', provider: { kind: 'plugin', plugin: 'fixture-signals' } });
+    expect(route?.when).toMatchObject({
+      kind: 'compare',
+      op: '>',
+      left: { kind: 'signal', index: 0 },
+      right: { kind: 'constant', value: 50 },
+    });
+    expect(program?.signals[0]).toMatchObject({
+      key: 'complexity',
+      type: 'number',
+      known: 'always',
+      provider: { kind: 'plugin', plugin: 'fixture-signals' },
+    });
     expect(step).toMatchObject({
       kind: 'destination',
       targets: [{ target: { kind: 'tier', name: '70B' } }],

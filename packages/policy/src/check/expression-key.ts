@@ -12,7 +12,8 @@ const keyOfArgument = (argument: RefArgument): string => {
 const keyOf = (ref: SignalRef | PropertyRef): string => {
   const { key, provider } = ref;
   // Most references are a bare built-in name, and a policy holds tens of thousands of them.
-  if (ref.arguments.length === 0 && ref.options === undefined) return provider.kind === 'builtin' ? key : `${key}|${provider.plugin}|${provider.use ?? ''}`;
+  if (ref.arguments.length === 0 && ref.options === undefined)
+    return provider.kind === 'builtin' ? key : `${key}|${provider.plugin}|${provider.use ?? ''}`;
   return `${ref.key}|${JSON.stringify(ref.provider)}|${ref.arguments.map(keyOfArgument).join(',')}|${JSON.stringify(ref.options ?? {})}`;
 };
 

@@ -3,14 +3,35 @@ import type { DiagnosticFix } from '../diagnostics/diagnostic.ts';
 import { suggest } from '../diagnostics/suggest.ts';
 import type { Expression } from '../ir.ts';
 import { isLiteral, withoutParens } from '../syntax/ast.ts';
-import type { ArithmeticNode, CoalesceNode, CompareNode, ContainsNode, ExprNode, InNode, ListNode, LogicNode, MatchesNode } from '../syntax/ast.ts';
+import type {
+  ArithmeticNode,
+  CoalesceNode,
+  CompareNode,
+  ContainsNode,
+  ExprNode,
+  InNode,
+  ListNode,
+  LogicNode,
+  MatchesNode,
+} from '../syntax/ast.ts';
 import type { Span } from '../syntax/span.ts';
 import { checkCall } from './calls.ts';
 import { constantOf, fold, isConstant, joinScopes } from './fold.ts';
 import { checkIndex, checkName, checkRef } from './names.ts';
 import { checkRegex } from './regex-safety.ts';
 import type { Place, Session } from './session.ts';
-import { arithmeticType, describeType, formatNumber, isEnum, isList, isNumeric, isPlainNumber, isText, sameDimension, unifyTypes } from './value-types.ts';
+import {
+  arithmeticType,
+  describeType,
+  formatNumber,
+  isEnum,
+  isList,
+  isNumeric,
+  isPlainNumber,
+  isText,
+  sameDimension,
+  unifyTypes,
+} from './value-types.ts';
 
 export const spanAt = (place: Place, span: Span): Span => place.inlineAt ?? span;
 
@@ -34,7 +55,11 @@ export const checkExpression = (session: Session, place: Place, node: ExprNode):
       return constantOf(node.value, node.kind, span);
     case 'rate':
       if (node.of === 'money') {
-        session.report('E0301', span, `\`${node.raw}\` is money per time, which stands only in the \`cost\` of a limit`);
+        session.report(
+          'E0301',
+          span,
+          `\`${node.raw}\` is money per time, which stands only in the \`cost\` of a limit`,
+        );
         return undefined;
       }
       return constantOf(node.value, 'rate', span);
@@ -62,7 +87,11 @@ export const checkExpression = (session: Session, place: Place, node: ExprNode):
       const operand = checkExpression(session, place, node.operand);
       if (operand === undefined) return undefined;
       if (!isNumeric(operand.type)) {
-        session.report('E0301', spanAt(place, node.operand.span), `\`-\` takes a number, and this is ${describeType(operand.type)}`);
+        session.report(
+          'E0301',
+          spanAt(place, node.operand.span),
+          `\`-\` takes a number, and this is ${describeType(operand.type)}`,
+        );
         return undefined;
       }
       return fold({ kind: 'negate', operand, type: operand.type, scope: operand.scope, span });
@@ -96,18 +125,28 @@ export const checkExpression = (session: Session, place: Place, node: ExprNode):
 };
 
 /** Like `checkExpression`, for a place that needs a condition. */
-export const checkCondition = (session: Session, place: Place, node: ExprNode, where: string): Expression | undefined => {
+export const checkCondition = (
+  session: Session,
+  place: Place,
+  node: ExprNode,
+  where: string,
+): Expression | undefined => {
   const expression = checkExpression(session, place, node);
   if (expression === undefined) return undefined;
   if (expression.type === 'bool') return expression;
   const text = session.textOf(node.span);
-  session.report('E0308', spanAt(place, node.span), `${where} stands a condition, and \`${text}\` is ${describeType(expression.type)}`, {
-    help: isNumeric(expression.type)
-      ? `compare it with something: \`${text} > …\``
-      : isText(expression.type)
-        ? `compare it with something: \`${text} == "…"\`, or ask whether it is known: \`${text} exists\``
-        : `ask for a member: \`${text} contains …\``,
-  });
+  session.report(
+    'E0308',
+    spanAt(place, node.span),
+    `${where} stands a condition, and \`${text}\` is ${describeType(expression.type)}`,
+    {
+      help: isNumeric(expression.type)
+        ? `compare it with something: \`${text} > …\``
+        : isText(expression.type)
+          ? `compare it with something: \`${text} == "…"\`, or ask whether it is known: \`${text} exists\``
+          : `ask for a member: \`${text} contains …\``,
+    },
+  );
   return undefined;
 };
 
@@ -118,7 +157,13 @@ const checkLogic = (session: Session, place: Place, node: LogicNode): Expression
     if (checked !== undefined) operands.push(checked);
   }
   if (operands.length < node.operands.length) return undefined;
-  return fold({ kind: node.kind, operands, type: 'bool', scope: joinScopes(...operands), span: spanAt(place, node.span) });
+  return fold({
+    kind: node.kind,
+    operands,
+    type: 'bool',
+    scope: joinScopes(...operands),
+    span: spanAt(place, node.span),
+  });
 };
 
 const checkList = (session: Session, place: Place, node: ListNode): Expression | undefined => {
@@ -134,16 +179,24 @@ const checkList = (session: Session, place: Place, node: ListNode): Expression |
     const [first] = members;
     if (first !== undefined && !sameDimension(first.type, member.type)) {
       wrong = true;
-      session.report('E0333', spanAt(place, item.span), `this is ${describeType(member.type)} in a list that begins with ${describeType(first.type)}`, {
-        labels: [{ span: first.span, message: describeType(first.type) }],
-        help: 'all items of a list have one type',
-      });
+      session.report(
+        'E0333',
+        spanAt(place, item.span),
+        `this is ${describeType(member.type)} in a list that begins with ${describeType(first.type)}`,
+        {
+          labels: [{ span: first.span, message: describeType(first.type) }],
+          help: 'all items of a list have one type',
+        },
+      );
       continue;
     }
     members.push(member);
   }
   if (wrong) return undefined;
-  const type = members.reduce<ValueType | undefined>((all, member) => (all === undefined ? member.type : unifyTypes(all, member.type)), undefined);
+  const type = members.reduce<ValueType | undefined>(
+    (all, member) => (all === undefined ? member.type : unifyTypes(all, member.type)),
+    undefined,
+  );
   return fold({ kind: 'list', members, type: { list: type ?? 'string' }, scope: joinScopes(...members), span });
 };
 
@@ -155,7 +208,10 @@ const literalPercent = (value: number): string => {
 /** The literal that a node is, without parentheses and sign. */
 const literalOf = (node: ExprNode): ExprNode => withoutParens(node);
 
-const replaceBy = (span: Span, text: string): DiagnosticFix => ({ message: `write \`${text}\``, edits: [{ span, text }] });
+const replaceBy = (span: Span, text: string): DiagnosticFix => ({
+  message: `write \`${text}\``,
+  edits: [{ span, text }],
+});
 
 /** Reports why two values cannot be compared, added or stand for each other. */
 export const reportMismatch = (
@@ -167,20 +223,33 @@ export const reportMismatch = (
   code: 'E0302' | 'E0317' | 'E0301' = 'E0302',
 ): void => {
   const at = (span: Span): Span => spanAt(place, span);
-  for (const [one, other] of [[left, right], [right, left]] as const) {
+  for (const [one, other] of [
+    [left, right],
+    [right, left],
+  ] as const) {
     const literal = literalOf(other.node);
     const text = session.textOf(one.node.span);
     if (one.type === 'percent' && isPlainNumber(other.type)) {
       if (literal.kind === 'number' || literal.kind === 'count') {
         const written = literalPercent(literal.value);
-        session.report('E0305', at(literal.span), `\`${text}\` is a percent, and \`${literal.raw}\` is a plain number`, {
-          help: `write \`${written}\``,
-          fix: replaceBy(literal.span, written),
-        });
+        session.report(
+          'E0305',
+          at(literal.span),
+          `\`${text}\` is a percent, and \`${literal.raw}\` is a plain number`,
+          {
+            help: `write \`${written}\``,
+            fix: replaceBy(literal.span, written),
+          },
+        );
       } else {
-        session.report('E0305', at(other.node.span), `\`${text}\` is a percent, and \`${session.textOf(other.node.span)}\` is a plain number`, {
-          help: 'make both a percent: multiply the number by `1%`, or divide two values of one kind',
-        });
+        session.report(
+          'E0305',
+          at(other.node.span),
+          `\`${text}\` is a percent, and \`${session.textOf(other.node.span)}\` is a plain number`,
+          {
+            help: 'make both a percent: multiply the number by `1%`, or divide two values of one kind',
+          },
+        );
       }
       return;
     }
@@ -194,29 +263,54 @@ export const reportMismatch = (
     }
     if (isPlainNumber(one.type) && literal.kind === 'duration' && /^[0-9_.]+m$/.test(literal.raw)) {
       const written = `${literal.raw.slice(0, -1)}M`;
-      session.report('E0303', at(literal.span), `\`${text}\` is ${describeType(one.type)}, and \`${literal.raw}\` is ${literal.raw.slice(0, -1)} minutes`, {
-        help: `did you mean \`${written}\`, ${literal.raw === '5m' ? 'five' : literal.raw.slice(0, -1)} million?`,
-        fix: replaceBy(literal.span, written),
-      });
+      session.report(
+        'E0303',
+        at(literal.span),
+        `\`${text}\` is ${describeType(one.type)}, and \`${literal.raw}\` is ${literal.raw.slice(0, -1)} minutes`,
+        {
+          help: `did you mean \`${written}\`, ${literal.raw === '5m' ? 'five' : literal.raw.slice(0, -1)} million?`,
+          fix: replaceBy(literal.span, written),
+        },
+      );
       return;
     }
     if (one.type === 'duration' && literal.kind === 'count' && /^[0-9_.]+M$/.test(literal.raw)) {
       const written = `${literal.raw.slice(0, -1)}m`;
-      session.report(code, at(literal.span), `\`${text}\` is a duration, and \`${literal.raw}\` is ${literal.raw.slice(0, -1)} million`, {
-        help: `did you mean \`${written}\`, ${literal.raw.slice(0, -1)} minutes?`,
-        fix: replaceBy(literal.span, written),
-      });
+      session.report(
+        code,
+        at(literal.span),
+        `\`${text}\` is a duration, and \`${literal.raw}\` is ${literal.raw.slice(0, -1)} million`,
+        {
+          help: `did you mean \`${written}\`, ${literal.raw.slice(0, -1)} minutes?`,
+          fix: replaceBy(literal.span, written),
+        },
+      );
       return;
     }
     if (literal.kind === 'number' && isNumeric(one.type) && !isPlainNumber(one.type)) {
-      const unit = { duration: `${literal.raw}ms\` or \`${literal.raw}s`, bytes: `${literal.raw}MB\` or \`${literal.raw}GB`, rate: `${literal.raw}/s\` or \`${literal.raw}/min`, money: `$${literal.raw}` }[one.type as string] ?? literal.raw;
-      session.report(code, at(literal.span), `\`${text}\` is ${describeType(one.type)}, and \`${literal.raw}\` has no unit`, {
-        help: `write \`${unit}\``,
-      });
+      const unit =
+        {
+          duration: `${literal.raw}ms\` or \`${literal.raw}s`,
+          bytes: `${literal.raw}MB\` or \`${literal.raw}GB`,
+          rate: `${literal.raw}/s\` or \`${literal.raw}/min`,
+          money: `$${literal.raw}`,
+        }[one.type as string] ?? literal.raw;
+      session.report(
+        code,
+        at(literal.span),
+        `\`${text}\` is ${describeType(one.type)}, and \`${literal.raw}\` has no unit`,
+        {
+          help: `write \`${unit}\``,
+        },
+      );
       return;
     }
     if (one.type === 'string' && isNumeric(other.type) && code === 'E0302' && literalOf(one.node).kind !== 'string') {
-      const conversion = isPlainNumber(other.type) ? `number(${text})` : other.type === 'duration' ? `duration(${text}, ms)` : undefined;
+      const conversion = isPlainNumber(other.type)
+        ? `number(${text})`
+        : other.type === 'duration'
+          ? `duration(${text}, ms)`
+          : undefined;
       session.report(
         'E0301',
         at(isLiteral(literal) ? literal.span : whole),
@@ -227,30 +321,55 @@ export const reportMismatch = (
     }
   }
   const units = isNumeric(left.type) && isNumeric(right.type);
-  const [one, other] = isLiteral(literalOf(left.node)) && !isLiteral(literalOf(right.node)) ? [right, left] : [left, right];
+  const [one, other] =
+    isLiteral(literalOf(left.node)) && !isLiteral(literalOf(right.node)) ? [right, left] : [left, right];
   const literal = literalOf(other.node);
   const isQuoted = literal.kind === 'string' && isNumeric(one.type) && /^[0-9]/.test(literal.value);
   session.report(
     units || code === 'E0317' ? code : 'E0301',
     at(isLiteral(literal) && !isLiteral(literalOf(one.node)) ? literal.span : whole),
     `\`${session.textOf(one.node.span)}\` is ${describeType(one.type)}, and \`${session.textOf(other.node.span)}\` is ${describeType(other.type)}`,
-    { help: isQuoted ? 'numbers are written without quotes' : units ? 'both sides need the same unit' : 'both sides need the same type' },
+    {
+      help: isQuoted
+        ? 'numbers are written without quotes'
+        : units
+          ? 'both sides need the same unit'
+          : 'both sides need the same type',
+    },
   );
 };
 
 /** Checks that a constant text is a member of the enumeration; reports and gives false where it is not. */
-export const checkEnumMember = (session: Session, place: Place, type: ValueType, value: Expression, node: ExprNode, subject: string): boolean => {
-  if (!isEnum(type) || !isConstant(value) || typeof value.value !== 'string' || type.enum.includes(value.value)) return true;
+export const checkEnumMember = (
+  session: Session,
+  place: Place,
+  type: ValueType,
+  value: Expression,
+  node: ExprNode,
+  subject: string,
+): boolean => {
+  if (!isEnum(type) || !isConstant(value) || typeof value.value !== 'string' || type.enum.includes(value.value))
+    return true;
   const near = suggest(value.value, type.enum);
   const literal = withoutParens(node);
   session.report('E0304', spanAt(place, node.span), `\`${subject}\` is never \`${value.value}\``, {
-    help: near === undefined ? `it is one of ${type.enum.join(', ')}` : `did you mean \`${near}\`? It is one of ${type.enum.join(', ')}`,
+    help:
+      near === undefined
+        ? `it is one of ${type.enum.join(', ')}`
+        : `did you mean \`${near}\`? It is one of ${type.enum.join(', ')}`,
     ...(near !== undefined && literal.kind === 'string' ? { fix: replaceBy(literal.span, JSON.stringify(near)) } : {}),
   });
   return false;
 };
 
-const checkEnumPair = (session: Session, place: Place, left: Expression, leftNode: ExprNode, right: Expression, rightNode: ExprNode): boolean => {
+const checkEnumPair = (
+  session: Session,
+  place: Place,
+  left: Expression,
+  leftNode: ExprNode,
+  right: Expression,
+  rightNode: ExprNode,
+): boolean => {
   if (!checkEnumMember(session, place, left.type, right, rightNode, session.textOf(leftNode.span))) return false;
   if (!checkEnumMember(session, place, right.type, left, leftNode, session.textOf(rightNode.span))) return false;
   return true;
@@ -259,11 +378,26 @@ const checkEnumPair = (session: Session, place: Place, left: Expression, leftNod
 /** Shares that are parts of a whole; load and saturation may well be above 100 %. */
 const PARTS_OF_A_WHOLE: ReadonlySet<string> = new Set(['kv_cache_used', 'prefix_hit', 'error_rate', 'cluster.healthy']);
 
-const warnOfLargeShare = (session: Session, place: Place, value: Expression, limit: Expression, limitNode: ExprNode): void => {
+const warnOfLargeShare = (
+  session: Session,
+  place: Place,
+  value: Expression,
+  limit: Expression,
+  limitNode: ExprNode,
+): void => {
   if (!isConstant(limit) || typeof limit.value !== 'number' || limit.value <= 1 || place.inlineAt !== undefined) return;
-  const key = value.kind === 'property' ? session.properties[value.index]?.key : value.kind === 'signal' ? session.signals[value.index]?.key : undefined;
+  const key =
+    value.kind === 'property'
+      ? session.properties[value.index]?.key
+      : value.kind === 'signal'
+        ? session.signals[value.index]?.key
+        : undefined;
   if (key === undefined || !PARTS_OF_A_WHOLE.has(key)) return;
-  session.report('W0512', limitNode.span, `\`${key}\` is never above 100%, and this is ${formatNumber(limit.value, 'percent')}`);
+  session.report(
+    'W0512',
+    limitNode.span,
+    `\`${key}\` is never above 100%, and this is ${formatNumber(limit.value, 'percent')}`,
+  );
 };
 
 const checkCompare = (session: Session, place: Place, node: CompareNode): Expression | undefined => {
@@ -272,7 +406,13 @@ const checkCompare = (session: Session, place: Place, node: CompareNode): Expres
   if (left === undefined || right === undefined) return undefined;
   const span = spanAt(place, node.span);
   if (!sameDimension(left.type, right.type)) {
-    reportMismatch(session, place, { node: node.left, type: left.type }, { node: node.right, type: right.type }, node.span);
+    reportMismatch(
+      session,
+      place,
+      { node: node.left, type: left.type },
+      { node: node.right, type: right.type },
+      node.span,
+    );
     return undefined;
   }
   const ordered = node.operator !== '==' && node.operator !== '!=';
@@ -281,14 +421,23 @@ const checkCompare = (session: Session, place: Place, node: CompareNode): Expres
       const literal = withoutParens(side);
       return literal.kind === 'string' && literal.value.trim() !== '' && Number.isFinite(Number(literal.value));
     });
-    session.report('E0313', spanAt(place, node.operatorSpan), `\`${node.operator}\` orders numbers, and strings have no order`, {
-      help: numberish ? `convert the string, and write the number without quotes: \`number(${session.textOf(node.left.span)}) ${node.operator} …\`` : 'compare strings by `==`, `!=` or `in`',
-    });
+    session.report(
+      'E0313',
+      spanAt(place, node.operatorSpan),
+      `\`${node.operator}\` orders numbers, and strings have no order`,
+      {
+        help: numberish
+          ? `convert the string, and write the number without quotes: \`number(${session.textOf(node.left.span)}) ${node.operator} …\``
+          : 'compare strings by `==`, `!=` or `in`',
+      },
+    );
     return undefined;
   }
   if (isList(left.type) || (ordered && left.type === 'bool')) {
     session.report('E0301', span, `\`${node.operator}\` does not compare ${describeType(left.type)} with another`, {
-      help: isList(left.type) ? 'ask for a member by `contains` or `in`' : 'compare conditions by `==`, or join them by `and` and `or`',
+      help: isList(left.type)
+        ? 'ask for a member by `contains` or `in`'
+        : 'compare conditions by `==`, or join them by `and` and `or`',
     });
     return undefined;
   }
@@ -307,15 +456,37 @@ const checkArithmetic = (session: Session, place: Place, node: ArithmeticNode): 
   const constant = { left: isConstant(left), right: isConstant(right) };
   const type = arithmeticType(op, left.type, right.type, constant);
   if (type === undefined) {
-    const notNumeric = !isNumeric(left.type) ? { node: node.left, type: left.type } : !isNumeric(right.type) ? { node: node.right, type: right.type } : undefined;
+    const notNumeric = !isNumeric(left.type)
+      ? { node: node.left, type: left.type }
+      : !isNumeric(right.type)
+        ? { node: node.right, type: right.type }
+        : undefined;
     if (notNumeric !== undefined) {
-      session.report('E0301', spanAt(place, notNumeric.node.span), `\`${op}\` takes numbers, and \`${session.textOf(notNumeric.node.span)}\` is ${describeType(notNumeric.type)}`, notNumeric.type === 'string' ? { help: `convert the string: \`number(${session.textOf(notNumeric.node.span)})\`` } : {});
+      session.report(
+        'E0301',
+        spanAt(place, notNumeric.node.span),
+        `\`${op}\` takes numbers, and \`${session.textOf(notNumeric.node.span)}\` is ${describeType(notNumeric.type)}`,
+        notNumeric.type === 'string'
+          ? { help: `convert the string: \`number(${session.textOf(notNumeric.node.span)})\`` }
+          : {},
+      );
     } else if (op === '+' || op === '-') {
-      reportMismatch(session, place, { node: node.left, type: left.type }, { node: node.right, type: right.type }, node.span);
+      reportMismatch(
+        session,
+        place,
+        { node: node.left, type: left.type },
+        { node: node.right, type: right.type },
+        node.span,
+      );
     } else {
-      session.report('E0321', span, `${describeType(left.type)} ${op === '*' ? 'times' : 'divided by'} ${describeType(right.type)} has no meaning`, {
-        help: 'one side is a plain number or a percent, or the units cancel out',
-      });
+      session.report(
+        'E0321',
+        span,
+        `${describeType(left.type)} ${op === '*' ? 'times' : 'divided by'} ${describeType(right.type)} has no meaning`,
+        {
+          help: 'one side is a plain number or a percent, or the units cancel out',
+        },
+      );
     }
     return undefined;
   }
@@ -338,10 +509,18 @@ const checkCoalesce = (session: Session, place: Place, node: CoalesceNode): Expr
     const operandNode = node.operands[index] ?? node;
     const firstNode = node.operands[0] ?? node;
     if (!sameDimension(result.type, operand.type)) {
-      reportMismatch(session, place, { node: firstNode, type: result.type }, { node: operandNode, type: operand.type }, operandNode.span, 'E0317');
+      reportMismatch(
+        session,
+        place,
+        { node: firstNode, type: result.type },
+        { node: operandNode, type: operand.type },
+        operandNode.span,
+        'E0317',
+      );
       return undefined;
     }
-    if (!checkEnumMember(session, place, result.type, operand, operandNode, session.textOf(firstNode.span))) return undefined;
+    if (!checkEnumMember(session, place, result.type, operand, operandNode, session.textOf(firstNode.span)))
+      return undefined;
     const type = isEnum(result.type) && isConstant(operand) ? result.type : unifyTypes(result.type, operand.type);
     const span = spanAt(place, { ...node.span, end: operandNode.span.end });
     result = fold({ kind: 'coalesce', left: result, right: operand, type, scope: joinScopes(result, operand), span });
@@ -352,32 +531,53 @@ const checkCoalesce = (session: Session, place: Place, node: CoalesceNode): Expr
 const checkIn = (session: Session, place: Place, node: InNode): Expression | undefined => {
   const span = spanAt(place, node.span);
   const value = checkExpression(session, place, node.subject);
-  const negate = (inner: Expression): Expression => (node.negated ? fold({ kind: 'not', operand: inner, type: 'bool', scope: inner.scope, span }) : inner);
+  const negate = (inner: Expression): Expression =>
+    node.negated ? fold({ kind: 'not', operand: inner, type: 'bool', scope: inner.scope, span }) : inner;
   if (node.set.kind === 'range') {
     const low = checkExpression(session, place, node.set.low);
     const high = checkExpression(session, place, node.set.high);
     if (value === undefined || low === undefined || high === undefined) return undefined;
-    for (const [end, endNode] of [[low, node.set.low], [high, node.set.high]] as const) {
+    for (const [end, endNode] of [
+      [low, node.set.low],
+      [high, node.set.high],
+    ] as const) {
       if (isText(value.type) && isText(end.type)) {
-        session.report('E0313', spanAt(place, node.set.span), 'a range orders numbers, and strings have no order', { help: 'list the strings: `in ["a", "b"]`' });
+        session.report('E0313', spanAt(place, node.set.span), 'a range orders numbers, and strings have no order', {
+          help: 'list the strings: `in ["a", "b"]`',
+        });
         return undefined;
       }
       if (!sameDimension(value.type, end.type)) {
-        reportMismatch(session, place, { node: node.subject, type: value.type }, { node: endNode, type: end.type }, node.span);
+        reportMismatch(
+          session,
+          place,
+          { node: node.subject, type: value.type },
+          { node: endNode, type: end.type },
+          node.span,
+        );
         return undefined;
       }
     }
     if (!isNumeric(value.type)) {
-      session.report('E0301', spanAt(place, node.subject.span), `a range holds numbers, and this is ${describeType(value.type)}`);
+      session.report(
+        'E0301',
+        spanAt(place, node.subject.span),
+        `a range holds numbers, and this is ${describeType(value.type)}`,
+      );
       return undefined;
     }
     if (isConstant(low) && isConstant(high) && low.value > high.value) {
       const lowText = session.textOf(node.set.low.span);
       const highText = session.textOf(node.set.high.span);
-      session.report('E0312', spanAt(place, node.set.span), `the range runs from \`${lowText}\` down to \`${highText}\``, {
-        help: `write \`${highText}..${lowText}\`; hours over midnight are written by \`within\``,
-        fix: replaceBy(node.set.span, `${session.rawOf(node.set.high.span)}..${session.rawOf(node.set.low.span)}`),
-      });
+      session.report(
+        'E0312',
+        spanAt(place, node.set.span),
+        `the range runs from \`${lowText}\` down to \`${highText}\``,
+        {
+          help: `write \`${highText}..${lowText}\`; hours over midnight are written by \`within\``,
+          fix: replaceBy(node.set.span, `${session.rawOf(node.set.high.span)}..${session.rawOf(node.set.low.span)}`),
+        },
+      );
       return undefined;
     }
     return negate(fold({ kind: 'between', value, low, high, type: 'bool', scope: joinScopes(value, low, high), span }));
@@ -386,17 +586,31 @@ const checkIn = (session: Session, place: Place, node: InNode): Expression | und
   if (value === undefined || list === undefined) return undefined;
   if (!isList(list.type)) {
     const text = session.textOf(node.set.span);
-    session.report('E0314', spanAt(place, node.set.span), `\`in\` needs a list or a range, and \`${text}\` is ${describeType(list.type)}`, {
-      help: isText(list.type) && isText(value.type) ? `write \`[${text}]\`, or ask for a part of a string by \`contains\`` : `write \`[${text}]\` or \`a..b\``,
-      ...(withoutParens(node.set).kind === 'string' ? { fix: replaceBy(node.set.span, `[${text}]`) } : {}),
-    });
+    session.report(
+      'E0314',
+      spanAt(place, node.set.span),
+      `\`in\` needs a list or a range, and \`${text}\` is ${describeType(list.type)}`,
+      {
+        help:
+          isText(list.type) && isText(value.type)
+            ? `write \`[${text}]\`, or ask for a part of a string by \`contains\``
+            : `write \`[${text}]\` or \`a..b\``,
+        ...(withoutParens(node.set).kind === 'string' ? { fix: replaceBy(node.set.span, `[${text}]`) } : {}),
+      },
+    );
     return undefined;
   }
   const isEmpty = isConstant(list) && Array.isArray(list.value) && list.value.length === 0;
   if (!isEmpty && !sameDimension(value.type, list.type.list)) {
     const listNode = withoutParens(node.set);
     const member = listNode.kind === 'list' ? listNode.items[0] : undefined;
-    reportMismatch(session, place, { node: node.subject, type: value.type }, { node: member ?? node.set, type: member === undefined ? list.type : list.type.list }, node.span);
+    reportMismatch(
+      session,
+      place,
+      { node: node.subject, type: value.type },
+      { node: member ?? node.set, type: member === undefined ? list.type : list.type.list },
+      node.span,
+    );
     return undefined;
   }
   if (isEnum(value.type)) {
@@ -406,12 +620,24 @@ const checkIn = (session: Session, place: Place, node: InNode): Expression | und
       for (const item of listNode.items) {
         const literal = withoutParens(item);
         if (literal.kind !== 'string') continue;
-        fine = checkEnumMember(session, place, value.type, constantOf(literal.value, 'string', item.span), item, session.textOf(node.subject.span)) && fine;
+        fine =
+          checkEnumMember(
+            session,
+            place,
+            value.type,
+            constantOf(literal.value, 'string', item.span),
+            item,
+            session.textOf(node.subject.span),
+          ) && fine;
       }
       if (!fine) return undefined;
     }
   }
-  if (isEnum(list.type.list) && !checkEnumMember(session, place, list.type.list, value, node.subject, session.textOf(node.set.span))) return undefined;
+  if (
+    isEnum(list.type.list) &&
+    !checkEnumMember(session, place, list.type.list, value, node.subject, session.textOf(node.set.span))
+  )
+    return undefined;
   return negate(fold({ kind: 'in', value, list, type: 'bool', scope: joinScopes(value, list), span }));
 };
 
@@ -421,13 +647,26 @@ const checkMatches = (session: Session, place: Place, node: MatchesNode): Expres
   if (value === undefined || !safe) return undefined;
   if (!isText(value.type)) {
     const text = session.textOf(node.subject.span);
-    session.report('E0315', spanAt(place, node.subject.span), `\`matches\` searches a string, and \`${text}\` is ${describeType(value.type)}`);
+    session.report(
+      'E0315',
+      spanAt(place, node.subject.span),
+      `\`matches\` searches a string, and \`${text}\` is ${describeType(value.type)}`,
+    );
     return undefined;
   }
   const signal = value.kind === 'signal' ? session.signals[value.index] : undefined;
   const entry = signal === undefined ? undefined : session.catalogue.values.get(signal.key);
   const prompt = entry?.kind === 'signal' && entry.longText;
-  return { kind: 'matches', value, pattern: node.regex.source, flags: node.regex.flags, prompt, type: 'bool', scope: value.scope, span: spanAt(place, node.span) };
+  return {
+    kind: 'matches',
+    value,
+    pattern: node.regex.source,
+    flags: node.regex.flags,
+    prompt,
+    type: 'bool',
+    scope: value.scope,
+    span: spanAt(place, node.span),
+  };
 };
 
 const checkContains = (session: Session, place: Place, node: ContainsNode): Expression | undefined => {
@@ -437,14 +676,29 @@ const checkContains = (session: Session, place: Place, node: ContainsNode): Expr
   const text = session.textOf(node.subject.span);
   const inner = isList(value.type) ? value.type.list : isText(value.type) ? 'string' : undefined;
   if (inner === undefined) {
-    session.report('E0316', spanAt(place, node.subject.span), `\`contains\` looks into a string or a list, and \`${text}\` is ${describeType(value.type)}`);
+    session.report(
+      'E0316',
+      spanAt(place, node.subject.span),
+      `\`contains\` looks into a string or a list, and \`${text}\` is ${describeType(value.type)}`,
+    );
     return undefined;
   }
   const isEmpty = isConstant(value) && Array.isArray(value.value) && value.value.length === 0;
   if (!isEmpty && !sameDimension(inner, part.type)) {
-    session.report('E0316', spanAt(place, node.item.span), `\`${text}\` holds ${isList(value.type) ? `${describeType(inner)} each` : 'text'}, and \`${session.textOf(node.item.span)}\` is ${describeType(part.type)}`);
+    session.report(
+      'E0316',
+      spanAt(place, node.item.span),
+      `\`${text}\` holds ${isList(value.type) ? `${describeType(inner)} each` : 'text'}, and \`${session.textOf(node.item.span)}\` is ${describeType(part.type)}`,
+    );
     return undefined;
   }
   if (isList(value.type) && !checkEnumMember(session, place, inner, part, node.item, text)) return undefined;
-  return fold({ kind: 'contains', value, part, type: 'bool', scope: joinScopes(value, part), span: spanAt(place, node.span) });
+  return fold({
+    kind: 'contains',
+    value,
+    part,
+    type: 'bool',
+    scope: joinScopes(value, part),
+    span: spanAt(place, node.span),
+  });
 };

@@ -17,7 +17,10 @@ const findings = (text: string): string => {
     path: 'main.route',
     text,
     manifests: fixtureManifests,
-    resolvePlugin: (name) => (name === '@acme/signalbox-carbon' ? { manifest: carbonManifest } : { error: { reason: 'not_found', message: `the package \`${name}\` was not found` } }),
+    resolvePlugin: (name) =>
+      name === '@acme/signalbox-carbon'
+        ? { manifest: carbonManifest }
+        : { error: { reason: 'not_found', message: `the package \`${name}\` was not found` } },
     nowEpochMs: Date.UTC(2026, 11, 1),
   });
   const lines = createLineIndex(text);
@@ -30,9 +33,16 @@ const findings = (text: string): string => {
       [
         `${severity}[${code}] ${place(span.start)}-${place(span.end)} ${JSON.stringify(text.slice(span.start, span.end))}`,
         `  ${message}`,
-        ...labels.map((label) => `  at ${place(label.span.start)} ${JSON.stringify(text.slice(label.span.start, label.span.end))}: ${label.message}`),
+        ...labels.map(
+          (label) =>
+            `  at ${place(label.span.start)} ${JSON.stringify(text.slice(label.span.start, label.span.end))}: ${label.message}`,
+        ),
         ...(help === undefined ? [] : [`  help: ${help}`]),
-        ...(fix === undefined ? [] : [`  fix: ${fix.edits.map((edit) => `${JSON.stringify(text.slice(edit.span.start, edit.span.end))} -> ${JSON.stringify(edit.text)}`).join(', ')}`]),
+        ...(fix === undefined
+          ? []
+          : [
+              `  fix: ${fix.edits.map((edit) => `${JSON.stringify(text.slice(edit.span.start, edit.span.end))} -> ${JSON.stringify(edit.text)}`).join(', ')}`,
+            ]),
       ].join('\n'),
     )
     .join('\n');
@@ -46,8 +56,9 @@ describe('findings of the fixtures', () => {
     const end = content.indexOf(MARK);
     const policy = end < 0 ? content : content.slice(0, end + 1);
     const found = findings(policy);
-    if (process.env['UPDATE_FIXTURES'] === '1') writeFileSync(file, `${policy.trimEnd()}${MARK}${found}\n`);
-    else expect(found).toBe(content.slice(end + MARK.length).trimEnd());
+    const isUpdate = process.env['UPDATE_FIXTURES'] === '1';
+    if (isUpdate) writeFileSync(file, `${policy.trimEnd()}${MARK}${found}\n`);
+    expect(found).toBe(isUpdate ? found : content.slice(end + MARK.length).trimEnd());
   });
 
   test('are there', () => {

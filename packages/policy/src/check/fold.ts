@@ -19,9 +19,11 @@ export const constantOf = (value: Value, type: Expression['type'], span: Span): 
   span,
 });
 
-export const isConstant = (expression: Expression): expression is Extract<Expression, { kind: 'constant' }> => expression.kind === 'constant';
+export const isConstant = (expression: Expression): expression is Extract<Expression, { kind: 'constant' }> =>
+  expression.kind === 'constant';
 
-const isBool = (expression: Expression, value: boolean): boolean => isConstant(expression) && expression.value === value;
+const isBool = (expression: Expression, value: boolean): boolean =>
+  isConstant(expression) && expression.value === value;
 
 const compareValues = (op: string, left: Value, right: Value): boolean => {
   switch (op) {
@@ -64,7 +66,9 @@ export const fold = (expression: Expression): Expression => {
   switch (expression.kind) {
     case 'negate': {
       const { operand } = expression;
-      return isConstant(operand) && typeof operand.value === 'number' ? constantOf(-operand.value, type, span) : expression;
+      return isConstant(operand) && typeof operand.value === 'number'
+        ? constantOf(-operand.value, type, span)
+        : expression;
     }
     case 'arithmetic': {
       const { left, right, op } = expression;
@@ -86,7 +90,9 @@ export const fold = (expression: Expression): Expression => {
     case 'in': {
       const { value, list } = expression;
       if (!isConstant(list) || !Array.isArray(list.value)) return expression;
-      return isConstant(value) ? constantOf((list.value as readonly Value[]).includes(value.value), 'bool', span) : expression;
+      return isConstant(value)
+        ? constantOf((list.value as readonly Value[]).includes(value.value), 'bool', span)
+        : expression;
     }
     case 'contains': {
       const { value, part } = expression;
@@ -94,7 +100,9 @@ export const fold = (expression: Expression): Expression => {
       if (typeof value.value === 'string' && typeof part.value === 'string') {
         return constantOf(value.value.includes(part.value), 'bool', span);
       }
-      return Array.isArray(value.value) ? constantOf((value.value as readonly Value[]).includes(part.value), 'bool', span) : expression;
+      return Array.isArray(value.value)
+        ? constantOf((value.value as readonly Value[]).includes(part.value), 'bool', span)
+        : expression;
     }
     case 'exists':
       return isConstant(expression.operand) ? constantOf(true, 'bool', span) : expression;
@@ -108,7 +116,9 @@ export const fold = (expression: Expression): Expression => {
     case 'and':
     case 'or': {
       const decides = expression.kind === 'or';
-      const flat = expression.operands.flatMap((operand) => (operand.kind === expression.kind ? operand.operands : [operand]));
+      const flat = expression.operands.flatMap((operand) =>
+        operand.kind === expression.kind ? operand.operands : [operand],
+      );
       if (flat.some((operand) => isBool(operand, decides))) return constantOf(decides, 'bool', span);
       const operands = flat.filter((operand) => !isConstant(operand));
       const [first] = operands;
@@ -118,13 +128,18 @@ export const fold = (expression: Expression): Expression => {
     }
     case 'list': {
       if (!expression.members.every(isConstant)) return expression;
-      return constantOf(Object.freeze(expression.members.map((member) => (isConstant(member) ? member.value : ''))), type, span);
+      return constantOf(
+        Object.freeze(expression.members.map((member) => (isConstant(member) ? member.value : ''))),
+        type,
+        span,
+      );
     }
     case 'call': {
       const { arguments: operands } = expression;
       if (!operands.every(isConstant)) return expression;
       const values = operands.map((operand) => (isConstant(operand) ? operand.value : 0));
-      if (expression.function === 'lower' && typeof values[0] === 'string') return constantOf(values[0].toLowerCase(), type, span);
+      if (expression.function === 'lower' && typeof values[0] === 'string')
+        return constantOf(values[0].toLowerCase(), type, span);
       if (!values.every((value) => typeof value === 'number')) return expression;
       if (expression.function === 'min') return constantOf(Math.min(...values), type, span);
       if (expression.function === 'max') return constantOf(Math.max(...values), type, span);

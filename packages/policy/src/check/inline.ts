@@ -17,12 +17,17 @@ const MAX_DEPTH = 16;
 const PREFIX = 'let expression = ';
 
 /** The tree of an expression that stands alone, as in a plugin's manifest. */
-export const parseExpressionText = (text: string, file: string): { readonly node: ExprNode } | { readonly problem: string } => {
+export const parseExpressionText = (
+  text: string,
+  file: string,
+): { readonly node: ExprNode } | { readonly problem: string } => {
   const { file: tree, diagnostics } = parsePolicy(PREFIX + text, { file });
   const [first] = diagnostics.filter((diagnostic) => diagnostic.severity === 'error');
   if (first !== undefined) return { problem: first.message };
   const [statement, ...more] = tree.statements;
-  return statement?.kind === 'let' && more.length === 0 ? { node: statement.value } : { problem: 'it is no expression' };
+  return statement?.kind === 'let' && more.length === 0
+    ? { node: statement.value }
+    : { problem: 'it is no expression' };
 };
 
 type Constant = { readonly type: ValueType; readonly value: number | string | boolean };
@@ -31,9 +36,18 @@ const constantsOf = (entry: CatalogueEntry, checked: CheckedArguments): Readonly
   const constants = new Map<string, Constant | undefined>();
   const put = (name: string, value: Json | undefined, type: ValueType | undefined): void => {
     const scalar = typeof value === 'number' || typeof value === 'string' || typeof value === 'boolean';
-    constants.set(name, scalar ? { value, type: type ?? (typeof value === 'number' ? 'number' : typeof value === 'string' ? 'string' : 'bool') } : undefined);
+    constants.set(
+      name,
+      scalar
+        ? {
+            value,
+            type: type ?? (typeof value === 'number' ? 'number' : typeof value === 'string' ? 'string' : 'bool'),
+          }
+        : undefined,
+    );
   };
-  for (const [name, schema] of Object.entries(entry.options?.properties ?? {})) put(name, checked.options?.[name], typeOfSchema(schema));
+  for (const [name, schema] of Object.entries(entry.options?.properties ?? {}))
+    put(name, checked.options?.[name], typeOfSchema(schema));
   for (const argument of checked.arguments) {
     if (argument.kind !== 'value' || argument.name === undefined || typeof argument.value === 'object') continue;
     put(argument.name, argument.value, entry.parameters.find((parameter) => parameter.name === argument.name)?.type);
@@ -42,7 +56,14 @@ const constantsOf = (entry: CatalogueEntry, checked: CheckedArguments): Readonly
 };
 
 /** Puts the expression of a catalogue entry in the place of its name, options as constants. All its spans become the use's. */
-const inlineExpression = (session: Session, place: Place, entry: PropertyEntry | ScorerEntry, text: string, span: Span, checked: CheckedArguments): Expression | undefined => {
+const inlineExpression = (
+  session: Session,
+  place: Place,
+  entry: PropertyEntry | ScorerEntry,
+  text: string,
+  span: Span,
+  checked: CheckedArguments,
+): Expression | undefined => {
   const owner = entry.provider.kind === 'plugin' ? `plugin:${entry.provider.plugin}` : 'catalogue';
   const file = `${owner}/${entry.kind}/${entry.name}`;
   const cacheKey = `${file}\n${text}`;
@@ -54,7 +75,10 @@ const inlineExpression = (session: Session, place: Place, entry: PropertyEntry |
   }
   const report = (problem: string): undefined => {
     session.report('E0510', span, `\`${entry.name}\` is given as \`${text}\`, which does not compile: ${problem}`, {
-      help: entry.provider.kind === 'plugin' ? `this is a fault of the plugin \`${entry.provider.plugin}\`` : 'this is a fault of the built-in catalogue',
+      help:
+        entry.provider.kind === 'plugin'
+          ? `this is a fault of the plugin \`${entry.provider.plugin}\``
+          : 'this is a fault of the built-in catalogue',
     });
     return undefined;
   };
@@ -85,12 +109,23 @@ const inlineExpression = (session: Session, place: Place, entry: PropertyEntry |
 };
 
 /** A property or filter that the catalogue gives as an expression. */
-export const inlineValue = (session: Session, place: Place, entry: PropertyEntry, text: string, span: Span, checked: CheckedArguments): Expression | undefined => {
+export const inlineValue = (
+  session: Session,
+  place: Place,
+  entry: PropertyEntry,
+  text: string,
+  span: Span,
+  checked: CheckedArguments,
+): Expression | undefined => {
   const expression = inlineExpression(session, place, entry, text, span, checked);
   if (expression === undefined) return undefined;
   const fits = isNumeric(entry.type) ? isNumeric(expression.type) : sameDimension(entry.type, expression.type);
   if (!fits) {
-    session.report('E0510', span, `\`${entry.name}\` is given as \`${text}\`, which is ${describeType(expression.type)} and not ${describeType(entry.type)}`);
+    session.report(
+      'E0510',
+      span,
+      `\`${entry.name}\` is given as \`${text}\`, which is ${describeType(expression.type)} and not ${describeType(entry.type)}`,
+    );
     return undefined;
   }
   // The catalogue states the type: `load` is a percent though its formula divides two counts.
@@ -98,11 +133,22 @@ export const inlineValue = (session: Session, place: Place, entry: PropertyEntry
 };
 
 /** A scorer that the catalogue gives as an expression. */
-export const inlineScorer = (session: Session, place: Place, entry: ScorerEntry, text: string, span: Span, checked: CheckedArguments): Expression | undefined => {
+export const inlineScorer = (
+  session: Session,
+  place: Place,
+  entry: ScorerEntry,
+  text: string,
+  span: Span,
+  checked: CheckedArguments,
+): Expression | undefined => {
   const expression = inlineExpression(session, place, entry, text, span, checked);
   if (expression === undefined) return undefined;
   if (!isNumeric(expression.type)) {
-    session.report('E0510', span, `\`${entry.name}\` is given as \`${text}\`, which is ${describeType(expression.type)} and no number`);
+    session.report(
+      'E0510',
+      span,
+      `\`${entry.name}\` is given as \`${text}\`, which is ${describeType(expression.type)} and no number`,
+    );
     return undefined;
   }
   return expression;

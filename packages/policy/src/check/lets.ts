@@ -13,7 +13,19 @@ import { checkTargetExpression, looksLikeTarget } from './targets.ts';
 import { describeType, isEnum, sameDimension } from './value-types.ts';
 
 const PLAIN_TYPES: readonly ValueType[] = ['bool', 'number', 'string', 'duration', 'bytes', 'percent', 'rate', 'money'];
-const WORDS_OF_THE_LANGUAGE: ReadonlySet<string> = new Set(['any', 'tier', 'endpoint', 'lowest', 'highest', 'tenant', 'labels', 'alarm', 'param', 'cluster', 'api_key']);
+const WORDS_OF_THE_LANGUAGE: ReadonlySet<string> = new Set([
+  'any',
+  'tier',
+  'endpoint',
+  'lowest',
+  'highest',
+  'tenant',
+  'labels',
+  'alarm',
+  'param',
+  'cluster',
+  'api_key',
+]);
 
 const typeOf = (session: Session, node: TypeNode): ValueType | undefined => {
   const name = node.name.text;
@@ -34,9 +46,19 @@ const typeOf = (session: Session, node: TypeNode): ValueType | undefined => {
   const entry = session.catalogue.values.get(name);
   if (entry !== undefined && isEnum(entry.type)) return entry.type;
   const near = suggest(name, [...PLAIN_TYPES.map(String), 'list']);
-  session.report('E0320', node.name.span, `unknown type \`${name}\``, near === undefined
-    ? { help: 'types are bool, number, string, duration, bytes, percent, rate, money, list[T], and enumerations such as priority' }
-    : { help: `did you mean \`${near}\`?`, fix: { message: `write \`${near}\``, edits: [{ span: node.name.span, text: near }] } });
+  session.report(
+    'E0320',
+    node.name.span,
+    `unknown type \`${name}\``,
+    near === undefined
+      ? {
+          help: 'types are bool, number, string, duration, bytes, percent, rate, money, list[T], and enumerations such as priority',
+        }
+      : {
+          help: `did you mean \`${near}\`?`,
+          fix: { message: `write \`${near}\``, edits: [{ span: node.name.span, text: near }] },
+        },
+  );
   return undefined;
 };
 
@@ -44,12 +66,21 @@ const typeOf = (session: Session, node: TypeNode): ValueType | undefined => {
  * What already has the name, as messages call it; undefined where it is free. Names that only a plugin provides are free: a policy keeps
  * its meaning when a later build brings a plugin with such a name.
  */
-export const takenBy = (session: Session, block: Block, name: string): { readonly what: string; readonly binding?: Binding } | undefined => {
+export const takenBy = (
+  session: Session,
+  block: Block,
+  name: string,
+): { readonly what: string; readonly binding?: Binding } | undefined => {
   const binding = findBinding(block, name);
-  if (binding !== undefined) return { what: binding.kind === 'import' ? 'an import' : binding.kind === 'plugin' ? 'a plugin' : 'a `let`', binding };
+  if (binding !== undefined)
+    return {
+      what: binding.kind === 'import' ? 'an import' : binding.kind === 'plugin' ? 'a plugin' : 'a `let`',
+      binding,
+    };
   const { catalogue } = session;
   const entry = catalogue.values.get(name);
-  if (entry !== undefined && builtInNames.has(name)) return { what: entry.kind === 'signal' ? 'a signal' : 'a property' };
+  if (entry !== undefined && builtInNames.has(name))
+    return { what: entry.kind === 'signal' ? 'a signal' : 'a property' };
   if (catalogue.scorers.has(name) && builtInNames.has(name)) return { what: 'a scorer' };
   if (catalogue.pickers.has(name) && builtInNames.has(name)) return { what: 'a picker' };
   if (functionNames.has(name)) return { what: 'a function' };
@@ -69,7 +100,8 @@ const valueOf = (session: Session, place: Place, node: LetNode): BindingValue =>
     return terms === undefined ? poison : { kind: 'scorer', terms, size: sizeOfTerms(terms) };
   }
   if (looksLikePicker(session, block, inner)) {
-    const [name, args] = inner.kind === 'call' ? [inner.callee, inner.args] : inner.kind === 'name' ? [inner, undefined] : [];
+    const [name, args] =
+      inner.kind === 'call' ? [inner.callee, inner.args] : inner.kind === 'name' ? [inner, undefined] : [];
     const pick = name === undefined ? undefined : checkPick(session, place, name, args, inner.span);
     return pick === undefined ? poison : { kind: 'picker', pick };
   }
@@ -84,7 +116,12 @@ export const checkLet = (session: Session, block: Block, node: LetNode): Binding
   const taken = takenBy(session, block, name);
   let value = valueOf(session, place, node);
   if (taken !== undefined) {
-    session.report('E0211', node.name.span, `\`${name}\` is already the name of ${taken.what}`, taken.binding === undefined ? {} : { labels: [{ span: taken.binding.span, message: 'first declared here' }] });
+    session.report(
+      'E0211',
+      node.name.span,
+      `\`${name}\` is already the name of ${taken.what}`,
+      taken.binding === undefined ? {} : { labels: [{ span: taken.binding.span, message: 'first declared here' }] },
+    );
     if (taken.binding !== undefined) {
       taken.binding.used = true;
       return taken.binding;
@@ -96,14 +133,29 @@ export const checkLet = (session: Session, block: Block, node: LetNode): Binding
     const given = value;
     if (type === undefined) value = { kind: 'poison' };
     else if (given.kind === 'value') {
-      const isEmpty = given.expression.kind === 'constant' && Array.isArray(given.expression.value) && given.expression.value.length === 0 && typeof type === 'object' && 'list' in type;
+      const isEmpty =
+        given.expression.kind === 'constant' &&
+        Array.isArray(given.expression.value) &&
+        given.expression.value.length === 0 &&
+        typeof type === 'object' &&
+        'list' in type;
       if (!isEmpty && !sameDimension(type, given.expression.type)) {
-        session.report('E0319', node.value.span, `\`${name}\` is annotated as ${describeType(type)}, and its value is ${describeType(given.expression.type)}`, { labels: [{ span: node.type.span, message: 'annotated here' }] });
+        session.report(
+          'E0319',
+          node.value.span,
+          `\`${name}\` is annotated as ${describeType(type)}, and its value is ${describeType(given.expression.type)}`,
+          { labels: [{ span: node.type.span, message: 'annotated here' }] },
+        );
         value = { kind: 'poison' };
       } else if (!checkEnumMember(session, place, type, given.expression, node.value, name)) value = { kind: 'poison' };
       else if (given.expression.kind === 'constant') value = { ...given, expression: { ...given.expression, type } };
     } else if (given.kind !== 'poison') {
-      session.report('E0319', node.value.span, `\`${name}\` is annotated as ${describeType(type)}, and its value is a ${given.kind}`, { labels: [{ span: node.type.span, message: 'annotated here' }] });
+      session.report(
+        'E0319',
+        node.value.span,
+        `\`${name}\` is annotated as ${describeType(type)}, and its value is a ${given.kind}`,
+        { labels: [{ span: node.type.span, message: 'annotated here' }] },
+      );
       value = { kind: 'poison' };
     }
   }

@@ -25,7 +25,8 @@ export const resolveImportPath = (from: string, path: string): string | undefine
   const isAbsolute = from.startsWith('/');
   const parts = from.split('/').slice(0, -1);
   const base = parts.filter((part) => part !== '' && part !== '.');
-  if (path === '' || /^([a-z][a-z0-9+.-]*:|\/|\\|~)/i.test(path) || path.includes('\\') || path.includes('\0')) return undefined;
+  if (path === '' || /^([a-z][a-z0-9+.-]*:|\/|\\|~)/i.test(path) || path.includes('\\') || path.includes('\0'))
+    return undefined;
   for (const part of path.split('/')) {
     if (part === '' || part === '.') continue;
     if (part === '..') {
@@ -38,19 +39,30 @@ export const resolveImportPath = (from: string, path: string): string | undefine
 
 const MAX_FILES = 256;
 
-const normalise = (path: string): string => (path.startsWith('/') ? '/' : '') + path.split('/').filter((part) => part !== '' && part !== '.').join('/');
+const normalise = (path: string): string =>
+  (path.startsWith('/') ? '/' : '') +
+  path
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+    .join('/');
 
 /**
  * Reads and parses a file and all that it imports. `root` is the folder below which imports must stay, by default the folder of the
  * main file; `readFile` gives undefined for a file that does not exist.
  */
-export const loadFiles = (path: string, text: string, readFile: (path: string) => string | undefined, root?: string): LoadedFiles => {
+export const loadFiles = (
+  path: string,
+  text: string,
+  readFile: (path: string) => string | undefined,
+  root?: string,
+): LoadedFiles => {
   const diagnostics: Diagnostic[] = [];
   const files: { path: string; text: string }[] = [];
   const loaded = new Map<string, LoadedFile>();
   const spliced = new Map<string, ImportNode>();
   const rootParts = normalise(root ?? path.split('/').slice(0, -1).join('/'));
-  const isInside = (candidate: string): boolean => rootParts === '' || rootParts === '/' || normalise(candidate).startsWith(`${rootParts}/`);
+  const isInside = (candidate: string): boolean =>
+    rootParts === '' || rootParts === '/' || normalise(candidate).startsWith(`${rootParts}/`);
 
   const load = (at: string, content: string, chain: readonly string[], splicing: boolean): LoadedFile => {
     const known = loaded.get(at);
@@ -71,28 +83,45 @@ export const loadFiles = (path: string, text: string, readFile: (path: string) =
     return file;
   };
 
-  const follow = (from: string, statement: ImportNode, chain: readonly string[], splicing: boolean): LoadedFile | undefined => {
+  const follow = (
+    from: string,
+    statement: ImportNode,
+    chain: readonly string[],
+    splicing: boolean,
+  ): LoadedFile | undefined => {
     const { span, value } = statement.path;
     const target = resolveImportPath(from, value);
     if (target === undefined || !isInside(target)) {
-      diagnostics.push(createDiagnostic('E0217', span, `${JSON.stringify(value)} leads out of the folder of the policy`, {
-        help: 'imports are relative paths below it, with `/` between folders',
-      }));
+      diagnostics.push(
+        createDiagnostic('E0217', span, `${JSON.stringify(value)} leads out of the folder of the policy`, {
+          help: 'imports are relative paths below it, with `/` between folders',
+        }),
+      );
       return undefined;
     }
     if (chain.includes(target)) {
       const circle = [...chain.slice(chain.indexOf(target)), target];
-      diagnostics.push(createDiagnostic('E0218', span, chain[chain.length - 1] === target ? 'the file imports itself' : `imports run in a circle: ${circle.map((one) => JSON.stringify(one)).join(' → ')}`));
+      diagnostics.push(
+        createDiagnostic(
+          'E0218',
+          span,
+          chain[chain.length - 1] === target
+            ? 'the file imports itself'
+            : `imports run in a circle: ${circle.map((one) => JSON.stringify(one)).join(' → ')}`,
+        ),
+      );
       return undefined;
     }
     const splices = splicing && statement.alias === undefined;
     if (splices) {
       const before = spliced.get(target);
       if (before !== undefined) {
-        diagnostics.push(createDiagnostic('E0219', span, `${JSON.stringify(value)} is imported twice`, {
-          labels: [{ span: before.path.span, message: 'first imported here' }],
-          help: 'its statements stand where it is first imported; give the second an alias by `as`, or remove it',
-        }));
+        diagnostics.push(
+          createDiagnostic('E0219', span, `${JSON.stringify(value)} is imported twice`, {
+            labels: [{ span: before.path.span, message: 'first imported here' }],
+            help: 'its statements stand where it is first imported; give the second an alias by `as`, or remove it',
+          }),
+        );
         return undefined;
       }
       spliced.set(target, statement);
@@ -100,7 +129,9 @@ export const loadFiles = (path: string, text: string, readFile: (path: string) =
     const known = loaded.get(target);
     const content = known === undefined ? readFile(target) : known.tree.text;
     if (content === undefined) {
-      diagnostics.push(createDiagnostic('E0216', span, `${JSON.stringify(value)} was not found`, { help: `looked for \`${target}\`` }));
+      diagnostics.push(
+        createDiagnostic('E0216', span, `${JSON.stringify(value)} was not found`, { help: `looked for \`${target}\`` }),
+      );
       return undefined;
     }
     if (known === undefined && files.length >= MAX_FILES) {
@@ -110,7 +141,11 @@ export const loadFiles = (path: string, text: string, readFile: (path: string) =
     const isNew = known === undefined;
     const file = load(target, content, chain, splices);
     if (isNew && hasErrors(diagnostics.filter((diagnostic) => diagnostic.span.file === target))) {
-      diagnostics.push(createDiagnostic('E0231', span, `${JSON.stringify(value)} has errors of its own`, { help: 'they are listed with it' }));
+      diagnostics.push(
+        createDiagnostic('E0231', span, `${JSON.stringify(value)} has errors of its own`, {
+          help: 'they are listed with it',
+        }),
+      );
     }
     return file;
   };

@@ -1,7 +1,18 @@
 import type { Expression, Modifiers } from '../ir.ts';
 import { copyExpression } from './copy-expression.ts';
 
-const EXPRESSIONS = ['timeout', 'attemptTimeout', 'firstToken', 'idle', 'sticky', 'priority', 'model', 'retryAfter', 'message', 'maxWait'] as const;
+const EXPRESSIONS = [
+  'timeout',
+  'attemptTimeout',
+  'firstToken',
+  'idle',
+  'sticky',
+  'priority',
+  'model',
+  'retryAfter',
+  'message',
+  'maxWait',
+] as const;
 
 /** A copy whose expressions have identities of their own, for a group's modifiers that stand in each of its destinations. */
 export const copyModifiers = (modifiers: Modifiers): Modifiers => {
@@ -13,14 +24,31 @@ export const copyModifiers = (modifiers: Modifiers): Modifiers => {
   return {
     ...modifiers,
     ...expressions,
-    ...(modifiers.affinity === undefined ? {} : { affinity: { ...modifiers.affinity, key: modifiers.affinity.key.map((part) => copyExpression(part)) } }),
-    ...(modifiers.hedge === undefined ? {} : { hedge: { ...modifiers.hedge, ...(modifiers.hedge.after === undefined ? {} : { after: copyExpression(modifiers.hedge.after) }) } }),
-    ...(modifiers.headers === undefined ? {} : { headers: modifiers.headers.map((header) => ({ ...header, value: copyExpression(header.value) })) }),
-    ...(modifiers.set === undefined ? {} : { set: modifiers.set.map((field) => ({ ...field, value: copyExpression(field.value) })) }),
+    ...(modifiers.affinity === undefined
+      ? {}
+      : { affinity: { ...modifiers.affinity, key: modifiers.affinity.key.map((part) => copyExpression(part)) } }),
+    ...(modifiers.hedge === undefined
+      ? {}
+      : {
+          hedge: {
+            ...modifiers.hedge,
+            ...(modifiers.hedge.after === undefined ? {} : { after: copyExpression(modifiers.hedge.after) }),
+          },
+        }),
+    ...(modifiers.headers === undefined
+      ? {}
+      : { headers: modifiers.headers.map((header) => ({ ...header, value: copyExpression(header.value) })) }),
+    ...(modifiers.set === undefined
+      ? {}
+      : { set: modifiers.set.map((field) => ({ ...field, value: copyExpression(field.value) })) }),
   };
 };
 
-const mergeBy = <T>(outer: readonly T[] | undefined, inner: readonly T[] | undefined, keyOf: (item: T) => string): readonly T[] | undefined => {
+const mergeBy = <T>(
+  outer: readonly T[] | undefined,
+  inner: readonly T[] | undefined,
+  keyOf: (item: T) => string,
+): readonly T[] | undefined => {
   if (outer === undefined || inner === undefined) return inner ?? outer;
   const own = new Set(inner.map(keyOf));
   return [...outer.filter((item) => !own.has(keyOf(item))), ...inner];

@@ -63,7 +63,8 @@ const visibleBindings = function* (block: Block): Iterable<string> {
 const valueNames = (session: Session, place: Place): readonly (readonly string[])[] => {
   const signals: string[] = [];
   const properties: string[] = [];
-  for (const entry of session.catalogue.values.values()) (entry.kind === 'signal' ? signals : properties).push(entry.name);
+  for (const entry of session.catalogue.values.values())
+    (entry.kind === 'signal' ? signals : properties).push(entry.name);
   const own = [...visibleBindings(place.block)];
   const functions = [...functionNames];
   return place.scope === 'candidate' || place.insideAggregate === true
@@ -77,7 +78,11 @@ export const reportUnknownName = (
   block: Block,
   node: NameNode,
   span: Span,
-  options: { readonly code: 'E0201' | 'E0204' | 'E0205' | 'E0206' | 'E0208'; readonly what: string; readonly candidates: readonly (readonly string[])[] },
+  options: {
+    readonly code: 'E0201' | 'E0204' | 'E0205' | 'E0206' | 'E0208';
+    readonly what: string;
+    readonly candidates: readonly (readonly string[])[];
+  },
 ): void => {
   const [first, ...rest] = node.parts;
   if (first === undefined) return;
@@ -95,34 +100,58 @@ export const reportUnknownName = (
   if (binding !== undefined && rest.length > 0) {
     const member = rest.map((part) => part.text).join('.');
     const last = rest[rest.length - 1] ?? first;
-    const members = binding.kind === 'import' ? [...binding.exports.keys()] : binding.kind === 'plugin' ? namesOf(binding.table) : [];
+    const members =
+      binding.kind === 'import' ? [...binding.exports.keys()] : binding.kind === 'plugin' ? namesOf(binding.table) : [];
     const near = suggest(member, members);
     const what = binding.kind === 'import' ? 'import' : binding.kind === 'plugin' ? 'plugin' : 'name';
-    session.report('E0225', { ...last.span, start: rest[0]?.span.start ?? last.span.start }, `the ${what} \`${first.text}\` has no \`${member}\``, {
-      labels: [{ span: binding.span, message: `\`${first.text}\` stands for this` }],
-      ...nearHelp(near, members, { ...last.span, start: rest[0]?.span.start ?? last.span.start }),
-    });
+    session.report(
+      'E0225',
+      { ...last.span, start: rest[0]?.span.start ?? last.span.start },
+      `the ${what} \`${first.text}\` has no \`${member}\``,
+      {
+        labels: [{ span: binding.span, message: `\`${first.text}\` stands for this` }],
+        ...nearHelp(near, members, { ...last.span, start: rest[0]?.span.start ?? last.span.start }),
+      },
+    );
     return;
   }
   const kind = firstPartyNames[node.text];
   if (Object.hasOwn(firstPartyNames, node.text) && kind !== undefined) {
-    session.report('E0232', span, `\`${node.text}\` is a first-party ${kind === 'admission' ? 'admission rule' : kind} that this build does not have`, {
-      help: 'use a build that has it, or another name',
-    });
+    session.report(
+      'E0232',
+      span,
+      `\`${node.text}\` is a first-party ${kind === 'admission' ? 'admission rule' : kind} that this build does not have`,
+      {
+        help: 'use a build that has it, or another name',
+      },
+    );
     return;
   }
   if (session.incomplete) return;
   const near = suggest(node.text, ...options.candidates);
-  session.report(options.code, span, `unknown ${options.what} \`${node.text}\``, near === undefined ? {} : {
-    help: `did you mean \`${near}\`?`,
-    fix: { message: `write \`${near}\``, edits: [{ span, text: near }] },
-  });
+  session.report(
+    options.code,
+    span,
+    `unknown ${options.what} \`${node.text}\``,
+    near === undefined
+      ? {}
+      : {
+          help: `did you mean \`${near}\`?`,
+          fix: { message: `write \`${near}\``, edits: [{ span, text: near }] },
+        },
+  );
 };
 
-const namesOf = (table: NameTable): readonly string[] => [...table.values.keys(), ...table.scorers.keys(), ...table.pickers.keys(), ...table.admissions.keys()];
+const namesOf = (table: NameTable): readonly string[] => [
+  ...table.values.keys(),
+  ...table.scorers.keys(),
+  ...table.pickers.keys(),
+  ...table.admissions.keys(),
+];
 
 const nearHelp = (near: string | undefined, all: readonly string[], span: Span): DiagnosticDetails => {
-  if (near !== undefined) return { help: `did you mean \`${near}\`?`, fix: { message: `write \`${near}\``, edits: [{ span, text: near }] } };
+  if (near !== undefined)
+    return { help: `did you mean \`${near}\`?`, fix: { message: `write \`${near}\``, edits: [{ span, text: near }] } };
   if (all.length === 0) return {};
   const shown = all.slice(0, 8).map((name) => `\`${name}\``);
   return { help: `it has ${shown.join(', ')}${all.length > 8 ? ' …' : ''}` };
@@ -132,19 +161,32 @@ const exampleTier = (session: Session): string => [...session.defined.tiers.keys
 
 const propertyAdvice = (session: Session, text: string, type: ValueType): string => {
   const aggregate = type === 'bool' ? 'any' : isNumeric(type) ? 'min' : undefined;
-  return aggregate === undefined ? 'use it in `where`' : `use it in \`where\`, or aggregate it: \`${aggregate}(${text}, tier ${JSON.stringify(exampleTier(session))})\``;
+  return aggregate === undefined
+    ? 'use it in `where`'
+    : `use it in \`where\`, or aggregate it: \`${aggregate}(${text}, tier ${JSON.stringify(exampleTier(session))})\``;
 };
 
 /** Whether a property may stand at the place; reports and gives false where not. */
 const allowsProperty = (session: Session, place: Place, span: Span, text: string, type: ValueType): boolean => {
   if (place.scope === 'candidate') return true;
-  session.report('E0306', span, `\`${text}\` is a property of one endpoint, and \`${place.clause}\` is about the request`, {
-    help: propertyAdvice(session, text, type),
-  });
+  session.report(
+    'E0306',
+    span,
+    `\`${text}\` is a property of one endpoint, and \`${place.clause}\` is about the request`,
+    {
+      help: propertyAdvice(session, text, type),
+    },
+  );
   return false;
 };
 
-const allowsSignal = (session: Session, place: Place, entry: { readonly global: boolean }, span: Span, text: string): boolean => {
+const allowsSignal = (
+  session: Session,
+  place: Place,
+  entry: { readonly global: boolean },
+  span: Span,
+  text: string,
+): boolean => {
   if (place.scope === 'constant') {
     session.report('E0328', span, `\`${text}\` is known only when a request arrives, and this place takes a constant`);
     return false;
@@ -166,7 +208,8 @@ const findMisplaced = (session: Session, place: Place, expression: Expression): 
     if (place.scope === 'request') return undefined;
     const key = session.signals[expression.index]?.key;
     const entry = key === undefined ? undefined : session.catalogue.values.get(key);
-    const global = key !== undefined && (/^(alarm|param|cluster)\./.test(key) || (entry?.kind === 'signal' && entry.global));
+    const global =
+      key !== undefined && (/^(alarm|param|cluster)\./.test(key) || (entry?.kind === 'signal' && entry.global));
     return place.scope === 'cluster' && global ? undefined : expression;
   }
   if (expression.kind === 'aggregate') return place.scope === 'constant' ? expression : undefined;
@@ -177,22 +220,42 @@ const findMisplaced = (session: Session, place: Place, expression: Expression): 
   return undefined;
 };
 
-const useBinding = (session: Session, place: Place, binding: Binding, node: NameNode, span: Span): Expression | undefined => {
+const useBinding = (
+  session: Session,
+  place: Place,
+  binding: Binding,
+  node: NameNode,
+  span: Span,
+): Expression | undefined => {
   switch (binding.kind) {
     case 'value': {
       const misplaced = findMisplaced(session, place, binding.expression);
       if (misplaced !== undefined) {
         if (misplaced.kind === 'property') {
-          session.report('E0306', span, `\`${node.text}\` reads \`${session.textOf(misplaced.span)}\`, a property of one endpoint, and \`${place.clause}\` is about the request`, {
-            labels: [{ span: misplaced.span, message: 'the property is read here' }],
-            help: propertyAdvice(session, node.text, binding.expression.type),
-          });
+          session.report(
+            'E0306',
+            span,
+            `\`${node.text}\` reads \`${session.textOf(misplaced.span)}\`, a property of one endpoint, and \`${place.clause}\` is about the request`,
+            {
+              labels: [{ span: misplaced.span, message: 'the property is read here' }],
+              help: propertyAdvice(session, node.text, binding.expression.type),
+            },
+          );
         } else if (place.scope === 'cluster') {
-          session.report('E0338', span, `\`${node.text}\` belongs to a request, and \`${place.clause}\` is computed without one`, {
-            labels: [{ span: misplaced.span, message: 'the request is read here' }],
-          });
+          session.report(
+            'E0338',
+            span,
+            `\`${node.text}\` belongs to a request, and \`${place.clause}\` is computed without one`,
+            {
+              labels: [{ span: misplaced.span, message: 'the request is read here' }],
+            },
+          );
         } else {
-          session.report('E0328', span, `\`${node.text}\` is known only when a request arrives, and this place takes a constant`);
+          session.report(
+            'E0328',
+            span,
+            `\`${node.text}\` is known only when a request arrives, and this place takes a constant`,
+          );
         }
         return undefined;
       }
@@ -203,9 +266,16 @@ const useBinding = (session: Session, place: Place, binding: Binding, node: Name
         return undefined;
       }
       if (binding.size > MAX_INLINED || binding.depth > MAX_INLINED_DEPTH) {
-        session.report('E0142', span, binding.size > MAX_INLINED ? `\`${node.text}\` stands for an expression of more than ${MAX_INLINED} parts` : `\`${node.text}\` stands for an expression nested more than ${MAX_INLINED_DEPTH} deep`, {
-          help: 'each use of a `let` counts with all that it stands for',
-        });
+        session.report(
+          'E0142',
+          span,
+          binding.size > MAX_INLINED
+            ? `\`${node.text}\` stands for an expression of more than ${MAX_INLINED} parts`
+            : `\`${node.text}\` stands for an expression nested more than ${MAX_INLINED_DEPTH} deep`,
+          {
+            help: 'each use of a `let` counts with all that it stands for',
+          },
+        );
         return undefined;
       }
       return session.spend(binding.size, span) ? copyExpression(binding.expression) : undefined;
@@ -223,22 +293,35 @@ const useBinding = (session: Session, place: Place, binding: Binding, node: Name
       return undefined;
     case 'import':
     case 'plugin':
-      session.report('E0334', span, `\`${node.text}\` is ${binding.kind === 'import' ? 'an imported file' : 'a plugin'}; name something in it: \`${node.text}.…\``);
+      session.report(
+        'E0334',
+        span,
+        `\`${node.text}\` is ${binding.kind === 'import' ? 'an imported file' : 'a plugin'}; name something in it: \`${node.text}.…\``,
+      );
       return undefined;
     case 'poison':
       return undefined;
   }
 };
 
-export const holdsAggregate = (expression: Expression): boolean => expression.kind === 'aggregate' || operandsOf(expression).some(holdsAggregate);
+export const holdsAggregate = (expression: Expression): boolean =>
+  expression.kind === 'aggregate' || operandsOf(expression).some(holdsAggregate);
 
 const FAMILIES = ['tenant', 'labels', 'alarm', 'param'] as const;
 
 /** `tenant.region`, `labels.rack`, `alarm.hot`, `param.zone`. Undefined where the name is of no such family. */
-const checkFamily = (session: Session, place: Place, node: NameNode, span: Span): { readonly expression: Expression | undefined } | undefined => {
+const checkFamily = (
+  session: Session,
+  place: Place,
+  node: NameNode,
+  span: Span,
+): { readonly expression: Expression | undefined } | undefined => {
   const family = FAMILIES.find((name) => name === node.parts[0]?.text);
   if (family === undefined) return undefined;
-  const member = node.parts.slice(1).map((part) => part.text).join('.');
+  const member = node.parts
+    .slice(1)
+    .map((part) => part.text)
+    .join('.');
   const { defined } = session;
   if (member === '') {
     session.report('E0225', span, `\`${family}\` is read by a member: \`${family}.…\``);
@@ -255,16 +338,28 @@ const checkFamily = (session: Session, place: Place, node: NameNode, span: Span)
   let type: ValueType = 'string';
   let known: 'always' | 'maybe' = 'maybe';
   if (family === 'tenant') {
-    type = member === 'weight' ? 'number' : member === 'class' ? { enum: ['critical', 'high', 'normal', 'low'] } : (defined.tenantFields.get(member) ?? 'string');
+    type =
+      member === 'weight'
+        ? 'number'
+        : member === 'class'
+          ? { enum: ['critical', 'high', 'normal', 'low'] }
+          : (defined.tenantFields.get(member) ?? 'string');
   } else {
     const definition = names.get(member);
     if (definition === undefined) {
       if (!session.incomplete) {
         const near = suggest(member, names.keys());
-        session.report('E0225', span, `no \`define ${family} ${JSON.stringify(member)}\` is known`, near === undefined ? {} : {
-          help: `did you mean \`${family}.${near}\`?`,
-          fix: { message: `write \`${family}.${near}\``, edits: [{ span, text: `${family}.${near}` }] },
-        });
+        session.report(
+          'E0225',
+          span,
+          `no \`define ${family} ${JSON.stringify(member)}\` is known`,
+          near === undefined
+            ? {}
+            : {
+                help: `did you mean \`${family}.${near}\`?`,
+                fix: { message: `write \`${family}.${near}\``, edits: [{ span, text: `${family}.${near}` }] },
+              },
+        );
       }
       return { expression: undefined };
     }
@@ -301,17 +396,24 @@ export const checkEntry = (
   }
   if (args === undefined && entry.parameters.some((parameter) => parameter.optional !== true)) {
     session.report('E0339', span, `\`${name}\` needs its arguments in brackets`, {
-      help: `write \`${name}(${entry.parameters.filter((parameter) => parameter.optional !== true).map((parameter) => parameter.name).join(', ')})\``,
+      help: `write \`${name}(${entry.parameters
+        .filter((parameter) => parameter.optional !== true)
+        .map((parameter) => parameter.name)
+        .join(', ')})\``,
     });
     return undefined;
   }
-  const allowed = entry.kind === 'signal' ? allowsSignal(session, place, entry, span, name) : allowsProperty(session, place, span, name, entry.type);
+  const allowed =
+    entry.kind === 'signal'
+      ? allowsSignal(session, place, entry, span, name)
+      : allowsProperty(session, place, span, name, entry.type);
   const checked = checkArguments(session, place, entry, name, span, args);
   if (!allowed || checked === undefined) return undefined;
   if (session.unprovided.has(`${scope}.${key}`) && place.inlineAt === undefined) {
     session.report('W0516', span, `nothing feeds \`${name}\` in this build or fleet, so it is always unknown`);
   }
-  if (entry.kind === 'property' && entry.expression !== undefined) return inlineValue(session, place, entry, entry.expression, span, checked);
+  if (entry.kind === 'property' && entry.expression !== undefined)
+    return inlineValue(session, place, entry, entry.expression, span, checked);
   const ref = {
     key,
     type: entry.type,
@@ -320,7 +422,13 @@ export const checkEntry = (
     ...(checked.options === undefined ? {} : { options: checked.options }),
   };
   return entry.kind === 'signal'
-    ? { kind: 'signal', index: session.signalIndex({ ...ref, known: entry.known }), type: entry.type, scope: 'request', span }
+    ? {
+        kind: 'signal',
+        index: session.signalIndex({ ...ref, known: entry.known }),
+        type: entry.type,
+        scope: 'request',
+        span,
+      }
     : { kind: 'property', index: session.propertyIndex(ref), type: entry.type, scope: 'candidate', span };
 };
 
@@ -341,13 +449,18 @@ export const checkName = (session: Session, place: Place, node: NameNode): Expre
       const family = checkFamily(session, place, node, span);
       if (family !== undefined) return family.expression;
       if (functionNames.has(node.text)) {
-        session.report('E0339', span, `\`${node.text}\` needs its arguments in brackets`, { help: `write \`${node.text}(…)\`` });
+        session.report('E0339', span, `\`${node.text}\` needs its arguments in brackets`, {
+          help: `write \`${node.text}(…)\``,
+        });
         return undefined;
       }
       const root = node.parts[0]?.text ?? '';
       const rootEntry = node.parts.length > 1 ? session.catalogue.values.get(root) : undefined;
       if (rootEntry?.kind === 'signal' && rootEntry.indexed) {
-        const key = node.parts.slice(1).map((part) => part.text).join('.');
+        const key = node.parts
+          .slice(1)
+          .map((part) => part.text)
+          .join('.');
         const written = `${root}[${JSON.stringify(key)}]`;
         session.report('E0225', span, `\`${root}\` is read by a key in brackets`, {
           help: `write \`${written}\``,
@@ -364,7 +477,11 @@ export const checkName = (session: Session, place: Place, node: NameNode): Expre
           ? ['queue order', '`queue … by`']
           : undefined;
     if (what !== undefined) {
-      session.report('E0334', span, `\`${node.text}\` is a ${what[0] ?? ''}, which stands after ${what[1] ?? ''} and is no value`);
+      session.report(
+        'E0334',
+        span,
+        `\`${node.text}\` is a ${what[0] ?? ''}, which stands after ${what[1] ?? ''} and is no value`,
+      );
       return undefined;
     }
     if (resolved.table === session.catalogue && node.text === 'any') {
@@ -372,7 +489,11 @@ export const checkName = (session: Session, place: Place, node: NameNode): Expre
       return undefined;
     }
   }
-  reportUnknownName(session, place.block, node, span, { code: 'E0201', what: 'name', candidates: valueNames(session, place) });
+  reportUnknownName(session, place.block, node, span, {
+    code: 'E0201',
+    what: 'name',
+    candidates: valueNames(session, place),
+  });
   return undefined;
 };
 
@@ -383,21 +504,35 @@ export const checkIndex = (session: Session, place: Place, node: IndexNode): Exp
   if (resolved.kind === 'poison') return undefined;
   const entry = resolved.kind === 'table' ? resolved.table.values.get(resolved.name) : undefined;
   if (entry === undefined && resolved.kind === 'table' && !/^(labels|tenant|alarm|param)\./.test(resolved.name)) {
-    reportUnknownName(session, place.block, node.object, place.inlineAt ?? node.object.span, { code: 'E0201', what: 'name', candidates: [['header', 'metadata']] });
+    reportUnknownName(session, place.block, node.object, place.inlineAt ?? node.object.span, {
+      code: 'E0201',
+      what: 'name',
+      candidates: [['header', 'metadata']],
+    });
     return undefined;
   }
   if (entry?.kind !== 'signal' || !entry.indexed) {
-    session.report('E0318', span, `\`${node.object.text}\` cannot be indexed`, { help: 'only `header["…"]` and `metadata["…"]` can' });
+    session.report('E0318', span, `\`${node.object.text}\` cannot be indexed`, {
+      help: 'only `header["…"]` and `metadata["…"]` can',
+    });
     return undefined;
   }
   const index = withoutParens(node.index);
   if (index.kind !== 'string') {
-    session.report('E0318', place.inlineAt ?? index.span, `the key of \`${entry.name}\` is a text in quotes`, { help: `write \`${entry.name}["…"]\`` });
+    session.report('E0318', place.inlineAt ?? index.span, `the key of \`${entry.name}\` is a text in quotes`, {
+      help: `write \`${entry.name}["…"]\``,
+    });
     return undefined;
   }
   if (!allowsSignal(session, place, entry, span, session.textOf(node.span))) return undefined;
   const value = entry.name === 'header' ? index.value.toLowerCase() : index.value;
-  const signal = session.signalIndex({ key: entry.name, type: entry.type, known: entry.known, provider: entry.provider, arguments: [{ kind: 'value', name: 'name', value }] });
+  const signal = session.signalIndex({
+    key: entry.name,
+    type: entry.type,
+    known: entry.known,
+    provider: entry.provider,
+    arguments: [{ kind: 'value', name: 'name', value }],
+  });
   return { kind: 'signal', index: signal, type: entry.type, scope: 'request', span };
 };
 
@@ -405,8 +540,16 @@ export const checkIndex = (session: Session, place: Place, node: IndexNode): Exp
 export const checkRef = (session: Session, place: Place, node: RefNode): Expression | undefined => {
   const target: TargetRef | undefined = checkTargetName(session, place.block, node.name, node.label);
   if (target === undefined) return undefined;
-  session.report('E0334', place.inlineAt ?? node.span, `\`${session.textOf(node.span)}\` is a target, which stands after \`to\` and in aggregates, and is no value`, {
-    help: target.kind === 'tier' ? `compare the tier of an endpoint: \`tier == ${JSON.stringify(target.name)}\`` : 'compare the name of an endpoint: `name == "…"`',
-  });
+  session.report(
+    'E0334',
+    place.inlineAt ?? node.span,
+    `\`${session.textOf(node.span)}\` is a target, which stands after \`to\` and in aggregates, and is no value`,
+    {
+      help:
+        target.kind === 'tier'
+          ? `compare the tier of an endpoint: \`tier == ${JSON.stringify(target.name)}\``
+          : 'compare the name of an endpoint: `name == "…"`',
+    },
+  );
   return undefined;
 };

@@ -67,13 +67,20 @@ export const readJson = (session: Session, place: Place, node: ExprNode): Json |
   }
   const expression = checkExpression(session, { ...place, scope: 'constant' }, inner);
   if (expression === undefined) return undefined;
-  if (isConstant(expression)) return expression.value as Json;
+  if (isConstant(expression)) return expression.value;
   session.report('E0328', node.span, 'this is no constant');
   return undefined;
 };
 
 /** `owner` is how messages call the object: `tier "70B"`; `head` is where a missing key is reported. */
-export const createObjectReader = (session: Session, place: Place, node: ObjectNode, owner: string, keys: readonly string[], head: Span = node.span): ObjectReader => {
+export const createObjectReader = (
+  session: Session,
+  place: Place,
+  node: ObjectNode,
+  owner: string,
+  keys: readonly string[],
+  head: Span = node.span,
+): ObjectReader => {
   const entries = new Map<string, EntryNode>();
   const asked = new Set<string>();
   let fine = true;
@@ -84,7 +91,9 @@ export const createObjectReader = (session: Session, place: Place, node: ObjectN
       continue;
     }
     fine = false;
-    session.report('E0228', entry.key.span, `\`${entry.key.text}\` is written twice`, { labels: [{ span: before.key.span, message: 'first written here' }] });
+    session.report('E0228', entry.key.span, `\`${entry.key.text}\` is written twice`, {
+      labels: [{ span: before.key.span, message: 'first written here' }],
+    });
   }
   const take = (key: string): EntryNode | undefined => {
     asked.add(key);
@@ -95,18 +104,42 @@ export const createObjectReader = (session: Session, place: Place, node: ObjectN
     session.report(code, span, message, help === undefined ? {} : { help });
     return undefined;
   };
-  const constantAt = (key: string, value: ExprNode, type: ValueType, limits: Limits, alternative?: ValueType): Value | undefined => {
-    if (value.kind === 'object') return failAt('E0511', value.span, `\`${key}\` takes ${describeType(type)}, and this is an object`);
+  const constantAt = (
+    key: string,
+    value: ExprNode,
+    type: ValueType,
+    limits: Limits,
+    alternative?: ValueType,
+  ): Value | undefined => {
+    if (value.kind === 'object')
+      return failAt('E0511', value.span, `\`${key}\` takes ${describeType(type)}, and this is an object`);
     const expression = checkExpression(session, { ...place, scope: 'constant', clause: key }, value);
     if (expression === undefined) {
       fine = false;
       return undefined;
     }
     if (!isConstant(expression)) return failAt('E0511', value.span, `\`${key}\` takes a constant`);
-    if (!sameDimension(type, expression.type) && !(alternative !== undefined && sameDimension(alternative, expression.type))) {
+    if (
+      !sameDimension(type, expression.type) &&
+      !(alternative !== undefined && sameDimension(alternative, expression.type))
+    ) {
       const literal = valueNode(value);
-      const unit = literal.kind === 'number' && isNumeric(type) ? { duration: `${literal.raw}s\` or \`${literal.raw}ms`, bytes: `${literal.raw}MB\` or \`${literal.raw}GB`, percent: `${literal.raw}%`, rate: `${literal.raw}/s`, money: `$${literal.raw}` }[type as string] : undefined;
-      return failAt('E0511', value.span, `\`${key}\` takes ${describeType(type)}, and this is ${describeType(expression.type)}`, unit === undefined ? undefined : `write \`${unit}\``);
+      const unit =
+        literal.kind === 'number' && isNumeric(type)
+          ? {
+              duration: `${literal.raw}s\` or \`${literal.raw}ms`,
+              bytes: `${literal.raw}MB\` or \`${literal.raw}GB`,
+              percent: `${literal.raw}%`,
+              rate: `${literal.raw}/s`,
+              money: `$${literal.raw}`,
+            }[type as string]
+          : undefined;
+      return failAt(
+        'E0511',
+        value.span,
+        `\`${key}\` takes ${describeType(type)}, and this is ${describeType(expression.type)}`,
+        unit === undefined ? undefined : `write \`${unit}\``,
+      );
     }
     if (!checkEnumMember(session, place, type, expression, value, key)) {
       fine = false;
@@ -115,7 +148,16 @@ export const createObjectReader = (session: Session, place: Place, node: ObjectN
     if (typeof expression.value === 'number') {
       const { minimum, above, maximum, whole } = limits;
       const number = expression.value;
-      const problem = minimum !== undefined && number < minimum ? `at least ${minimum}` : above !== undefined && number <= above ? `above ${above}` : maximum !== undefined && number > maximum ? `at most ${maximum}` : whole === true && !Number.isInteger(number) ? 'a whole number' : undefined;
+      const problem =
+        minimum !== undefined && number < minimum
+          ? `at least ${minimum}`
+          : above !== undefined && number <= above
+            ? `above ${above}`
+            : maximum !== undefined && number > maximum
+              ? `at most ${maximum}`
+              : whole === true && !Number.isInteger(number)
+                ? 'a whole number'
+                : undefined;
       if (problem !== undefined) return failAt('E0511', value.span, `\`${key}\` is ${problem}`);
     }
     return expression.value;
@@ -148,10 +190,20 @@ export const createObjectReader = (session: Session, place: Place, node: ObjectN
       if (word !== undefined) return word;
       const near = text === undefined ? undefined : suggest(text, words);
       fine = false;
-      session.report('E0511', entry.value.span, `\`${key}\` is one of ${words.join(', ')}`, near === undefined ? {} : {
-        help: `did you mean \`${near}\`?`,
-        fix: { message: `write \`${near}\``, edits: [{ span: entry.value.span, text: inner.kind === 'string' ? JSON.stringify(near) : near }] },
-      });
+      session.report(
+        'E0511',
+        entry.value.span,
+        `\`${key}\` is one of ${words.join(', ')}`,
+        near === undefined
+          ? {}
+          : {
+              help: `did you mean \`${near}\`?`,
+              fix: {
+                message: `write \`${near}\``,
+                edits: [{ span: entry.value.span, text: inner.kind === 'string' ? JSON.stringify(near) : near }],
+              },
+            },
+      );
       return undefined;
     },
     texts: (key) => (entries.has(key) ? reader.items(key).map((item) => item.text) : undefined),
@@ -164,9 +216,17 @@ export const createObjectReader = (session: Session, place: Place, node: ObjectN
       for (const item of nodes) {
         // A name may stand for a whole list: `models: all_models`.
         const isListName = inner.kind === 'name';
-        const value = constantAt(key, item, isListName ? { list: 'string' } : 'string', {}, isListName ? 'string' : undefined);
+        const value = constantAt(
+          key,
+          item,
+          isListName ? { list: 'string' } : 'string',
+          {},
+          isListName ? 'string' : undefined,
+        );
         if (typeof value === 'string') items.push({ text: value, span: item.span });
-        else if (Array.isArray(value)) for (const text of value as readonly Value[]) if (typeof text === 'string') items.push({ text, span: item.span });
+        else if (Array.isArray(value))
+          for (const text of value as readonly Value[])
+            if (typeof text === 'string') items.push({ text, span: item.span });
       }
       return items;
     },
@@ -175,7 +235,8 @@ export const createObjectReader = (session: Session, place: Place, node: ObjectN
       if (entry === undefined) return undefined;
       const inner = valueNode(entry.value);
       const help = 'write `{ env: "NAME" }` or `{ file: "path" }`';
-      if (inner.kind !== 'object') return failAt('E0513', entry.value.span, `\`${key}\` is a secret, which never stands in a policy`, help);
+      if (inner.kind !== 'object')
+        return failAt('E0513', entry.value.span, `\`${key}\` is a secret, which never stands in a policy`, help);
       const part = createObjectReader(session, place, inner, key, ['env', 'file']);
       const env = part.text('env');
       const file = part.text('file');
@@ -193,8 +254,22 @@ export const createObjectReader = (session: Session, place: Place, node: ObjectN
       if (entry === undefined) return undefined;
       const inner = valueNode(entry.value);
       const form = of === 'money' ? '$5/h' : '200k/min';
-      if (inner.kind !== 'rate') return failAt('E0511', entry.value.span, `\`${key}\` takes a rate`, isLiteral(inner) && inner.kind !== 'string' ? `write \`${inner.raw}/min\`, or per \`s\`, \`h\` or \`d\`` : `write it as in \`${form}\``);
-      if (inner.of !== of) return failAt('E0511', entry.value.span, of === 'money' ? `\`${key}\` takes money per time` : `\`${key}\` takes a count per time, and this is money`, `write it as in \`${form}\``);
+      if (inner.kind !== 'rate')
+        return failAt(
+          'E0511',
+          entry.value.span,
+          `\`${key}\` takes a rate`,
+          isLiteral(inner) && inner.kind !== 'string'
+            ? `write \`${inner.raw}/min\`, or per \`s\`, \`h\` or \`d\``
+            : `write it as in \`${form}\``,
+        );
+      if (inner.of !== of)
+        return failAt(
+          'E0511',
+          entry.value.span,
+          of === 'money' ? `\`${key}\` takes money per time` : `\`${key}\` takes a count per time, and this is money`,
+          `write it as in \`${form}\``,
+        );
       const windowSeconds = ratePeriods.get(inner.raw.slice(inner.raw.indexOf('/') + 1)) ?? 1;
       const amount = Number((inner.value * windowSeconds).toPrecision(15));
       if (!(amount > 0)) return failAt('E0511', entry.value.span, `\`${key}\` is above zero`);
@@ -204,7 +279,8 @@ export const createObjectReader = (session: Session, place: Place, node: ObjectN
       const entry = take(key);
       if (entry === undefined) return undefined;
       const inner = valueNode(entry.value);
-      if (inner.kind !== 'object') return failAt('E0511', entry.value.span, `\`${key}\` takes an object`, `write \`${key}: { … }\``);
+      if (inner.kind !== 'object')
+        return failAt('E0511', entry.value.span, `\`${key}\` takes an object`, `write \`${key}: { … }\``);
       return createObjectReader(session, place, inner, key, []);
     },
     json(key) {
@@ -218,7 +294,8 @@ export const createObjectReader = (session: Session, place: Place, node: ObjectN
       const entry = take(key);
       if (entry === undefined) return undefined;
       const inner = valueNode(entry.value);
-      if (inner.kind !== 'object') return failAt('E0511', entry.value.span, `\`${key}\` takes an object`, `write \`${key}: { name: value }\``);
+      if (inner.kind !== 'object')
+        return failAt('E0511', entry.value.span, `\`${key}\` takes an object`, `write \`${key}: { name: value }\``);
       const result: { [name: string]: Value } = {};
       for (const part of inner.entries) {
         if (part.value.kind === 'object') failAt('E0511', part.value.span, 'an object is no value here');
@@ -250,9 +327,17 @@ export const createObjectReader = (session: Session, place: Place, node: ObjectN
         if (asked.has(key)) continue;
         fine = false;
         const near = suggest(key, known);
-        session.report('E0209', entry.key.span, `${owner} has no key \`${key}\``, near === undefined
-          ? { help: `it has ${known.map((name) => `\`${name}\``).join(', ')}` }
-          : { help: `did you mean \`${near}\`?`, fix: { message: `write \`${near}\``, edits: [{ span: entry.key.span, text: near }] } });
+        session.report(
+          'E0209',
+          entry.key.span,
+          `${owner} has no key \`${key}\``,
+          near === undefined
+            ? { help: `it has ${known.map((name) => `\`${name}\``).join(', ')}` }
+            : {
+                help: `did you mean \`${near}\`?`,
+                fix: { message: `write \`${near}\``, edits: [{ span: entry.key.span, text: near }] },
+              },
+        );
       }
     },
   };

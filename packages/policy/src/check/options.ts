@@ -54,7 +54,12 @@ interface Reader {
 
 const escapePointer = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1');
 
-const readValue = (reader: Reader, schema: OptionSchema | undefined, node: ExprNode, pointer: string): Json | undefined => {
+const readValue = (
+  reader: Reader,
+  schema: OptionSchema | undefined,
+  node: ExprNode,
+  pointer: string,
+): Json | undefined => {
   const { session, place } = reader;
   const inner = withoutParens(node);
   const fail = (): undefined => {
@@ -91,23 +96,48 @@ const readValue = (reader: Reader, schema: OptionSchema | undefined, node: ExprN
     return fail();
   }
   if (wanted !== undefined && !sameDimension(wanted, expression.type)) {
-    const literal = inner.kind === 'number' && wanted === 'percent' ? formatNumber(inner.value > 1 ? inner.value / 100 : inner.value, 'percent') : undefined;
-    const unit = inner.kind === 'number' && wanted === 'duration' ? { help: `write \`${inner.raw}s\` or \`${inner.raw}ms\`` } : {};
-    session.report('E0506', span, `\`${pointer.split('/').pop() ?? reader.owner}\` takes ${describeType(wanted)}, and this is ${describeType(expression.type)}`, literal === undefined ? unit : {
-      help: `write \`${literal}\``,
-      fix: { message: `write \`${literal}\``, edits: [{ span: inner.span, text: literal }] },
-    });
+    const literal =
+      inner.kind === 'number' && wanted === 'percent'
+        ? formatNumber(inner.value > 1 ? inner.value / 100 : inner.value, 'percent')
+        : undefined;
+    const unit =
+      inner.kind === 'number' && wanted === 'duration' ? { help: `write \`${inner.raw}s\` or \`${inner.raw}ms\`` } : {};
+    session.report(
+      'E0506',
+      span,
+      `\`${pointer.split('/').pop() ?? reader.owner}\` takes ${describeType(wanted)}, and this is ${describeType(expression.type)}`,
+      literal === undefined
+        ? unit
+        : {
+            help: `write \`${literal}\``,
+            fix: { message: `write \`${literal}\``, edits: [{ span: inner.span, text: literal }] },
+          },
+    );
     return fail();
   }
-  return expression.value as Json;
+  return expression.value;
 };
 
-const reportChoice = (session: Session, span: Span, name: string, written: string, choices: readonly Json[], at: Span): void => {
+const reportChoice = (
+  session: Session,
+  span: Span,
+  name: string,
+  written: string,
+  choices: readonly Json[],
+  at: Span,
+): void => {
   const near = suggest(written, choices.map(String));
-  session.report('E0508', span, `\`${name}\` is one of ${choices.map(String).join(', ')}`, near === undefined ? {} : {
-    help: `did you mean \`${near}\`?`,
-    fix: { message: `write \`${near}\``, edits: [{ span: at, text: JSON.stringify(near) }] },
-  });
+  session.report(
+    'E0508',
+    span,
+    `\`${name}\` is one of ${choices.map(String).join(', ')}`,
+    near === undefined
+      ? {}
+      : {
+          help: `did you mean \`${near}\`?`,
+          fix: { message: `write \`${near}\``, edits: [{ span: at, text: JSON.stringify(near) }] },
+        },
+  );
 };
 
 const readObject = (reader: Reader, schema: OptionSchema | undefined, node: ObjectNode, pointer: string): Json => {
@@ -118,7 +148,9 @@ const readObject = (reader: Reader, schema: OptionSchema | undefined, node: Obje
     const at = `${pointer}/${escapePointer(key)}`;
     const before = seen.get(key);
     if (before !== undefined) {
-      reader.session.report('E0228', entry.key.span, `\`${key}\` is written twice`, { labels: [{ span: before, message: 'first written here' }] });
+      reader.session.report('E0228', entry.key.span, `\`${key}\` is written twice`, {
+        labels: [{ span: before, message: 'first written here' }],
+      });
       continue;
     }
     seen.set(key, entry.key.span);
@@ -140,10 +172,18 @@ const schemaAt = (schema: OptionSchema, pointer: string): OptionSchema | undefin
 };
 
 const shown = (value: unknown, schema: OptionSchema | undefined): string =>
-  typeof value === 'number' ? formatNumber(value, (schema === undefined ? undefined : typeOfSchema(schema)) ?? 'number') : String(value);
+  typeof value === 'number'
+    ? formatNumber(value, (schema === undefined ? undefined : typeOfSchema(schema)) ?? 'number')
+    : String(value);
 
 /** One problem that the schema validator found, as a finding on the exact key or value. */
-const reportProblem = (reader: Reader, schema: OptionSchema, problem: OptionProblem, whole: Span, named: boolean): void => {
+const reportProblem = (
+  reader: Reader,
+  schema: OptionSchema,
+  problem: OptionProblem,
+  whole: Span,
+  named: boolean,
+): void => {
   const { session, place, owner } = reader;
   const at = (span: Span): Span => place.inlineAt ?? span;
   const origin = reader.origins.get(problem.pointer);
@@ -157,9 +197,17 @@ const reportProblem = (reader: Reader, schema: OptionSchema, problem: OptionProb
       const keySpan = reader.origins.get(`${problem.pointer}/${escapePointer(key)}`)?.key ?? whole;
       const known = Object.keys(here?.properties ?? {});
       const near = suggest(key, known);
-      session.report(named ? 'E0310' : 'E0505', at(keySpan), `\`${name}\` has no ${named ? 'argument' : 'option'} \`${key}\``, near === undefined
-        ? { help: known.length === 0 ? 'it takes none' : `it has ${known.map((one) => `\`${one}\``).join(', ')}` }
-        : { help: `did you mean \`${near}\`?`, fix: { message: `write \`${near}\``, edits: [{ span: keySpan, text: near }] } });
+      session.report(
+        named ? 'E0310' : 'E0505',
+        at(keySpan),
+        `\`${name}\` has no ${named ? 'argument' : 'option'} \`${key}\``,
+        near === undefined
+          ? { help: known.length === 0 ? 'it takes none' : `it has ${known.map((one) => `\`${one}\``).join(', ')}` }
+          : {
+              help: `did you mean \`${near}\`?`,
+              fix: { message: `write \`${near}\``, edits: [{ span: keySpan, text: near }] },
+            },
+      );
       return;
     }
     case 'required':
@@ -171,7 +219,12 @@ const reportProblem = (reader: Reader, schema: OptionSchema, problem: OptionProb
     case 'enum': {
       const allowed = (here?.enum ?? (params['allowedValues'] as readonly Json[] | undefined) ?? []).map(String);
       const near = suggest(session.textOf(origin?.value ?? whole).replaceAll('"', ''), allowed);
-      session.report('E0508', value, `\`${name}\` is one of ${allowed.join(', ')}`, near === undefined ? {} : { help: `did you mean \`${near}\`?` });
+      session.report(
+        'E0508',
+        value,
+        `\`${name}\` is one of ${allowed.join(', ')}`,
+        near === undefined ? {} : { help: `did you mean \`${near}\`?` },
+      );
       return;
     }
     case 'minimum':
@@ -179,20 +232,35 @@ const reportProblem = (reader: Reader, schema: OptionSchema, problem: OptionProb
     case 'maximum':
     case 'exclusiveMaximum': {
       const limit = shown(params['limit'], here);
-      const words = { minimum: 'at least', exclusiveMinimum: 'above', maximum: 'at most', exclusiveMaximum: 'below' }[problem.keyword];
+      const words = { minimum: 'at least', exclusiveMinimum: 'above', maximum: 'at most', exclusiveMaximum: 'below' }[
+        problem.keyword
+      ];
       session.report('E0508', value, `\`${name}\` is ${words} ${limit}`);
       return;
     }
     case 'minItems':
     case 'maxItems':
-      session.report('E0508', value, `\`${name}\` has ${problem.keyword === 'minItems' ? 'at least' : 'at most'} ${shown(params['limit'], undefined)} items`);
+      session.report(
+        'E0508',
+        value,
+        `\`${name}\` has ${problem.keyword === 'minItems' ? 'at least' : 'at most'} ${shown(params['limit'], undefined)} items`,
+      );
       return;
     case 'minLength':
     case 'maxLength':
-      session.report('E0508', value, `\`${name}\` has ${problem.keyword === 'minLength' ? 'at least' : 'at most'} ${shown(params['limit'], undefined)} characters`);
+      session.report(
+        'E0508',
+        value,
+        `\`${name}\` has ${problem.keyword === 'minLength' ? 'at least' : 'at most'} ${shown(params['limit'], undefined)} characters`,
+      );
       return;
     case 'pattern':
-      session.report('E0508', value, `\`${name}\` does not have the form that it needs`, here?.description === undefined ? {} : { help: here.description });
+      session.report(
+        'E0508',
+        value,
+        `\`${name}\` does not have the form that it needs`,
+        here?.description === undefined ? {} : { help: here.description },
+      );
       return;
     default:
       session.report('E0508', value, `\`${name}\` is not allowed to be this (${problem.keyword})`);
@@ -205,10 +273,19 @@ const describeSchemaType = (schema: OptionSchema | undefined, type: unknown): st
   return type === 'array' ? 'a list' : type === 'object' ? 'an object' : `a value of type ${String(type)}`;
 };
 
-const finish = (reader: Reader, schema: OptionSchema, value: Json, whole: Span, named: boolean): Options | undefined => {
+const finish = (
+  reader: Reader,
+  schema: OptionSchema,
+  value: Json,
+  whole: Span,
+  named: boolean,
+): Options | undefined => {
   const before = reader.session.diagnostics.length;
   for (const problem of reader.session.checkOptions(schema, value)) {
-    const missing = problem.keyword === 'required' ? `${problem.pointer}/${escapePointer(String(problem.params['missingProperty']))}` : problem.pointer;
+    const missing =
+      problem.keyword === 'required'
+        ? `${problem.pointer}/${escapePointer(String(problem.params['missingProperty']))}`
+        : problem.pointer;
     if ([...reader.broken].some((pointer) => missing === pointer || missing.startsWith(`${pointer}/`))) continue;
     reportProblem(reader, schema, problem, whole, named);
   }
@@ -217,7 +294,14 @@ const finish = (reader: Reader, schema: OptionSchema, value: Json, whole: Span, 
 };
 
 /** Options written as an object after `use`. Undefined where an error has been reported. */
-export const checkOptionObject = (session: Session, place: Place, schema: OptionSchema, owner: string, span: Span, node: ObjectNode | undefined): Options | undefined => {
+export const checkOptionObject = (
+  session: Session,
+  place: Place,
+  schema: OptionSchema,
+  owner: string,
+  span: Span,
+  node: ObjectNode | undefined,
+): Options | undefined => {
   const reader: Reader = { session, place, owner, origins: new Map(), broken: new Set() };
   const value = node === undefined ? {} : readObject(reader, schema, node, '');
   return finish(reader, schema, value, node?.span ?? span, false);
@@ -243,14 +327,23 @@ export const checkOptionArgs = (
     let key: string | undefined;
     if (item.name === undefined) {
       if (named) {
-        session.report('E0336', at, 'an argument without a name follows one with a name', { help: 'put it first, or give it its name' });
+        session.report('E0336', at, 'an argument without a name follows one with a name', {
+          help: 'put it first, or give it its name',
+        });
         return undefined;
       }
       key = positional[position];
       position += 1;
       if (key === undefined) {
         const names = Object.keys(schema.properties ?? {});
-        session.report('E0309', at, positional.length === 0 ? `arguments of \`${owner}\` are given by name` : `\`${owner}\` takes ${positional.length === 1 ? 'one argument' : `${positional.length} arguments`} without a name`, names.length === 0 ? {} : { help: `it has ${names.map((name) => `\`${name}\``).join(', ')}` });
+        session.report(
+          'E0309',
+          at,
+          positional.length === 0
+            ? `arguments of \`${owner}\` are given by name`
+            : `\`${owner}\` takes ${positional.length === 1 ? 'one argument' : `${positional.length} arguments`} without a name`,
+          names.length === 0 ? {} : { help: `it has ${names.map((name) => `\`${name}\``).join(', ')}` },
+        );
         return undefined;
       }
     } else {
@@ -259,7 +352,9 @@ export const checkOptionArgs = (
     }
     const before = seen.get(key);
     if (before !== undefined) {
-      session.report('E0336', at, `the argument \`${key}\` is given twice`, { labels: [{ span: before.span, message: 'first given here' }] });
+      session.report('E0336', at, `the argument \`${key}\` is given twice`, {
+        labels: [{ span: before.span, message: 'first given here' }],
+      });
       return undefined;
     }
     seen.set(key, item);

@@ -4,7 +4,15 @@ import { suggest } from '../diagnostics/suggest.ts';
 import type { TargetRef } from '../ir.ts';
 import type { GivenEndpoint, Outcome, PolicyEnsure, PolicyTest } from '../policy-checks.ts';
 import { withoutParens } from '../syntax/ast.ts';
-import type { EnsureNode, ExprNode, FactNode, GivenObjectNode, OutcomeNode, TargetNode, TestNode } from '../syntax/ast.ts';
+import type {
+  EnsureNode,
+  ExprNode,
+  FactNode,
+  GivenObjectNode,
+  OutcomeNode,
+  TargetNode,
+  TestNode,
+} from '../syntax/ast.ts';
 import type { Span } from '../syntax/span.ts';
 import { defineKinds } from './catalogue/define-kinds.ts';
 import { checkVerdict } from './destinations.ts';
@@ -17,25 +25,46 @@ import { describeType, sameDimension } from './value-types.ts';
 /** Labels of the policy's routes, for outcomes to name. */
 export type Labels = ReadonlyMap<string, Span>;
 
-const checkOutcomeTarget = (session: Session, block: Block, target: TargetNode, endpoints: ReadonlySet<string>): TargetRef | undefined => {
-  if (target.share !== undefined) session.report('E0404', target.share.span, 'an outcome names one target, without a share');
-  if (target.name.text === 'endpoint' && target.label !== undefined && endpoints.has(target.label.value)) return { kind: 'endpoint', name: target.label.value };
+const checkOutcomeTarget = (
+  session: Session,
+  block: Block,
+  target: TargetNode,
+  endpoints: ReadonlySet<string>,
+): TargetRef | undefined => {
+  if (target.share !== undefined)
+    session.report('E0404', target.share.span, 'an outcome names one target, without a share');
+  if (target.name.text === 'endpoint' && target.label !== undefined && endpoints.has(target.label.value))
+    return { kind: 'endpoint', name: target.label.value };
   return checkTargetName(session, block, target.name, target.label);
 };
 
 /** Undefined where an error has been reported. */
-const checkOutcome = (session: Session, block: Block, labels: Labels, outcome: OutcomeNode, endpoints: ReadonlySet<string>): Outcome | undefined => {
+const checkOutcome = (
+  session: Session,
+  block: Block,
+  labels: Labels,
+  outcome: OutcomeNode,
+  endpoints: ReadonlySet<string>,
+): Outcome | undefined => {
   switch (outcome.kind) {
     case 'outcome-route': {
       const { value, span } = outcome.label;
       if (!labels.has(value) && !session.incomplete) {
         const near = suggest(value, labels.keys());
-        session.report('E0223', span, `no route has the label ${JSON.stringify(value)}`, near === undefined ? {} : {
-          help: `did you mean ${JSON.stringify(near)}?`,
-          fix: { message: `write ${JSON.stringify(near)}`, edits: [{ span, text: JSON.stringify(near) }] },
-        });
+        session.report(
+          'E0223',
+          span,
+          `no route has the label ${JSON.stringify(value)}`,
+          near === undefined
+            ? {}
+            : {
+                help: `did you mean ${JSON.stringify(near)}?`,
+                fix: { message: `write ${JSON.stringify(near)}`, edits: [{ span, text: JSON.stringify(near) }] },
+              },
+        );
       }
-      const target = outcome.target === undefined ? undefined : checkOutcomeTarget(session, block, outcome.target, endpoints);
+      const target =
+        outcome.target === undefined ? undefined : checkOutcomeTarget(session, block, outcome.target, endpoints);
       return { kind: 'route', label: value, ...(target === undefined ? {} : { target }) };
     }
     case 'outcome-target': {
@@ -52,14 +81,28 @@ const checkOutcome = (session: Session, block: Block, labels: Labels, outcome: O
 };
 
 /** Checks that a written value fits what it is given for, and gives it. */
-const checkGivenValue = (session: Session, place: Place, type: ValueType, value: ExprNode, subject: ExprNode, subjectText: string): Value | undefined => {
+const checkGivenValue = (
+  session: Session,
+  place: Place,
+  type: ValueType,
+  value: ExprNode,
+  subject: ExprNode,
+  subjectText: string,
+): Value | undefined => {
   const expression = checkExpression(session, { ...place, scope: 'constant', clause: 'given' }, value);
   if (expression?.kind !== 'constant') return undefined;
-  const isEmptyList = Array.isArray(expression.value) && expression.value.length === 0 && typeof type === 'object' && 'list' in type;
+  const isEmptyList =
+    Array.isArray(expression.value) && expression.value.length === 0 && typeof type === 'object' && 'list' in type;
   if (isEmptyList) return expression.value;
   if (!sameDimension(type, expression.type)) {
-    if (isNumericType(type) && isNumericType(expression.type)) reportMismatch(session, place, { node: subject, type }, { node: value, type: expression.type }, value.span);
-    else session.report('E0301', value.span, `\`${subjectText}\` is ${describeType(type)}, and this is ${describeType(expression.type)}`);
+    if (isNumericType(type) && isNumericType(expression.type))
+      reportMismatch(session, place, { node: subject, type }, { node: value, type: expression.type }, value.span);
+    else
+      session.report(
+        'E0301',
+        value.span,
+        `\`${subjectText}\` is ${describeType(type)}, and this is ${describeType(expression.type)}`,
+      );
     return undefined;
   }
   return checkEnumMember(session, place, type, expression, value, subjectText) ? expression.value : undefined;
@@ -80,45 +123,71 @@ const checkFact = (session: Session, block: Block, fact: FactNode, given: Given)
       session.report('E0301', value.span, '`tenant` is given by its name in quotes');
     } else if (!session.defined.tenants.has(inner.value) && !session.incomplete) {
       const near = suggest(inner.value, session.defined.tenants.keys());
-      session.report('E0230', inner.span, `no \`define tenant ${JSON.stringify(inner.value)}\` is known`, near === undefined ? { help: 'single facts are given as in `tenant.region = "eu"`' } : { help: `did you mean ${JSON.stringify(near)}?` });
+      session.report(
+        'E0230',
+        inner.span,
+        `no \`define tenant ${JSON.stringify(inner.value)}\` is known`,
+        near === undefined
+          ? { help: 'single facts are given as in `tenant.region = "eu"`' }
+          : { help: `did you mean ${JSON.stringify(near)}?` },
+      );
     } else given.tenant = inner.value;
     return;
   }
-  const subject: ExprNode = index === undefined ? name : { kind: 'index', object: name, index, span: { ...name.span, end: index.span.end } };
+  const subject: ExprNode =
+    index === undefined ? name : { kind: 'index', object: name, index, span: { ...name.span, end: index.span.end } };
   const entry = session.catalogue.values.get(name.text);
   const text = index === undefined ? name.text : `${name.text}[${index.raw}]`;
-  if (entry?.kind === 'signal' && (entry.name === 'over_limit' || entry.name === 'usage' || entry.name === 'sla' || entry.name === 'within')) {
+  if (
+    entry?.kind === 'signal' &&
+    (entry.name === 'over_limit' || entry.name === 'usage' || entry.name === 'sla' || entry.name === 'within')
+  ) {
     session.report('E0339', name.span, `\`${name.text}\` cannot be given`, { help: 'give what it is computed from' });
     return;
   }
   if (entry?.kind === 'property') {
-    session.report('E0306', name.span, `\`${name.text}\` is a property of one endpoint`, { help: `give it for an endpoint: \`given endpoint "…" { ${name.text}: … }\`` });
+    session.report('E0306', name.span, `\`${name.text}\` is a property of one endpoint`, {
+      help: `give it for an endpoint: \`given endpoint "…" { ${name.text}: … }\``,
+    });
     return;
   }
   const expression = subject.kind === 'index' ? checkIndex(session, place, subject) : checkName(session, place, name);
   if (expression === undefined) return;
   if (expression.kind !== 'signal') {
-    session.report('E0334', name.span, `\`${name.text}\` is no signal, so it cannot be given`, { help: 'give the signals that it is computed from' });
+    session.report('E0334', name.span, `\`${name.text}\` is no signal, so it cannot be given`, {
+      help: 'give the signals that it is computed from',
+    });
     return;
   }
   const known = checkGivenValue(session, place, expression.type, value, subject, text);
   const ref = session.signals[expression.index];
-  if (known !== undefined && ref !== undefined) given.facts.push({ key: ref.key, arguments: ref.arguments, value: known });
+  if (known !== undefined && ref !== undefined)
+    given.facts.push({ key: ref.key, arguments: ref.arguments, value: known });
 };
 
 const checkGivenObject = (session: Session, block: Block, node: GivenObjectNode): GivenEndpoint | undefined => {
   const kind = node.definedKind.text;
   if (!(defineKinds as readonly string[]).includes(kind)) {
     const near = suggest(kind, defineKinds);
-    session.report('E0207', node.definedKind.span, `unknown kind \`${kind}\``, near === undefined ? {} : {
-      help: `did you mean \`${near}\`?`,
-      fix: { message: `write \`${near}\``, edits: [{ span: node.definedKind.span, text: near }] },
-    });
+    session.report(
+      'E0207',
+      node.definedKind.span,
+      `unknown kind \`${kind}\``,
+      near === undefined
+        ? {}
+        : {
+            help: `did you mean \`${near}\`?`,
+            fix: { message: `write \`${near}\``, edits: [{ span: node.definedKind.span, text: near }] },
+          },
+    );
     return undefined;
   }
   if (kind !== 'endpoint') {
-    if (kind !== 'tenant') session.report('E0207', node.definedKind.span, `a test gives endpoints and tenants, not \`${kind}\``);
-    for (const entry of node.body.entries) if (entry.value.kind !== 'object') checkExpression(session, { scope: 'constant', block, clause: 'given' }, entry.value);
+    if (kind !== 'tenant')
+      session.report('E0207', node.definedKind.span, `a test gives endpoints and tenants, not \`${kind}\``);
+    for (const entry of node.body.entries)
+      if (entry.value.kind !== 'object')
+        checkExpression(session, { scope: 'constant', block, clause: 'given' }, entry.value);
     return undefined;
   }
   const place: Place = { scope: 'candidate', block, clause: 'given' };
@@ -129,40 +198,80 @@ const checkGivenObject = (session: Session, block: Block, node: GivenObjectNode)
     const key = entry.key.text;
     const before = seen.get(key);
     if (before !== undefined) {
-      session.report('E0228', entry.key.span, `\`${key}\` is written twice`, { labels: [{ span: before, message: 'first written here' }] });
+      session.report('E0228', entry.key.span, `\`${key}\` is written twice`, {
+        labels: [{ span: before, message: 'first written here' }],
+      });
       continue;
     }
     seen.set(key, entry.key.span);
     if (key === 'labels' && entry.value.kind === 'object') {
       for (const label of entry.value.entries) {
         const type = session.defined.labels.get(label.key.text);
-        const written = label.value.kind === 'object' ? undefined : checkExpression(session, { ...place, scope: 'constant' }, label.value);
+        const written =
+          label.value.kind === 'object'
+            ? undefined
+            : checkExpression(session, { ...place, scope: 'constant' }, label.value);
         if (written?.kind !== 'constant') continue;
-        if (type !== undefined && !sameDimension(type, written.type)) session.report('E0301', label.value.span, `\`labels.${label.key.text}\` is ${describeType(type)}, and this is ${describeType(written.type)}`);
+        if (type !== undefined && !sameDimension(type, written.type))
+          session.report(
+            'E0301',
+            label.value.span,
+            `\`labels.${label.key.text}\` is ${describeType(type)}, and this is ${describeType(written.type)}`,
+          );
         else values[`labels.${label.key.text}`] = written.value;
       }
       continue;
     }
     const property = properties.find((known) => known.name === key);
     if (property === undefined && key !== 'url' && key !== 'model') {
-      const near = suggest(key, properties.map((known) => known.name));
-      session.report('E0209', entry.key.span, `an endpoint has no property \`${key}\``, near === undefined ? {} : {
-        help: `did you mean \`${near}\`?`,
-        fix: { message: `write \`${near}\``, edits: [{ span: entry.key.span, text: near }] },
-      });
+      const near = suggest(
+        key,
+        properties.map((known) => known.name),
+      );
+      session.report(
+        'E0209',
+        entry.key.span,
+        `an endpoint has no property \`${key}\``,
+        near === undefined
+          ? {}
+          : {
+              help: `did you mean \`${near}\`?`,
+              fix: { message: `write \`${near}\``, edits: [{ span: entry.key.span, text: near }] },
+            },
+      );
       continue;
     }
     const type: ValueType = property?.type ?? (key === 'url' || key === 'model' ? 'string' : 'count');
-    if (entry.value.kind === 'object') session.report('E0301', entry.value.span, `\`${key}\` is ${describeType(type)}, and this is an object`);
+    if (entry.value.kind === 'object')
+      session.report('E0301', entry.value.span, `\`${key}\` is ${describeType(type)}, and this is an object`);
     else {
-      const value = checkGivenValue(session, place, type, entry.value, { kind: 'name', parts: [{ kind: 'ident', text: key, span: entry.key.span }], text: key, span: entry.key.span }, key);
+      const value = checkGivenValue(
+        session,
+        place,
+        type,
+        entry.value,
+        { kind: 'name', parts: [{ kind: 'ident', text: key, span: entry.key.span }], text: key, span: entry.key.span },
+        key,
+      );
       if (value !== undefined) values[key] = value;
     }
     const inner = withoutParens(entry.value);
     const { defined } = session;
-    if (key === 'tier' && inner.kind === 'string' && defined.tiersKnown && !defined.tiersOpen && !session.incomplete && !defined.tiers.has(inner.value)) {
+    if (
+      key === 'tier' &&
+      inner.kind === 'string' &&
+      defined.tiersKnown &&
+      !defined.tiersOpen &&
+      !session.incomplete &&
+      !defined.tiers.has(inner.value)
+    ) {
       const near = suggest(inner.value, defined.tiers.keys());
-      session.report('E0202', inner.span, `unknown tier ${JSON.stringify(inner.value)}`, near === undefined ? {} : { help: `did you mean ${JSON.stringify(near)}?` });
+      session.report(
+        'E0202',
+        inner.span,
+        `unknown tier ${JSON.stringify(inner.value)}`,
+        near === undefined ? {} : { help: `did you mean ${JSON.stringify(near)}?` },
+      );
     }
   }
   const { tier, ...rest } = values;
@@ -176,7 +285,8 @@ export const checkTest = (session: Session, block: Block, labels: Labels, node: 
     if (step.kind === 'given-object') {
       const endpoint = checkGivenObject(session, block, step);
       if (endpoint === undefined) continue;
-      if (given.endpoints.some(({ name }) => name === endpoint.name)) session.report('E0213', step.name.span, `the endpoint ${JSON.stringify(endpoint.name)} is given twice`);
+      if (given.endpoints.some(({ name }) => name === endpoint.name))
+        session.report('E0213', step.name.span, `the endpoint ${JSON.stringify(endpoint.name)} is given twice`);
       else given.endpoints.push(endpoint);
     } else if (step.kind === 'given-facts') {
       for (const fact of step.facts) checkFact(session, block, fact, given);
@@ -189,13 +299,34 @@ export const checkTest = (session: Session, block: Block, labels: Labels, node: 
     const outcome = checkOutcome(session, block, labels, step.outcome, names);
     if (outcome !== undefined) expectations.push({ negated: step.negated, outcome, span: step.span });
   }
-  return { label: node.label.value, span: node.span, ...(given.tenant === undefined ? {} : { tenant: given.tenant }), facts: given.facts, endpoints: given.endpoints, expectations };
+  return {
+    label: node.label.value,
+    span: node.span,
+    ...(given.tenant === undefined ? {} : { tenant: given.tenant }),
+    facts: given.facts,
+    endpoints: given.endpoints,
+    expectations,
+  };
 };
 
 /** Checks names, types and targets of an `ensure`. Undefined where an error has been reported. */
-export const checkEnsure = (session: Session, block: Block, labels: Labels, node: EnsureNode): PolicyEnsure | undefined => {
-  const when = node.when === undefined ? undefined : checkCondition(session, { scope: 'request', block, clause: 'when' }, node.when, 'after `when`');
+export const checkEnsure = (
+  session: Session,
+  block: Block,
+  labels: Labels,
+  node: EnsureNode,
+): PolicyEnsure | undefined => {
+  const when =
+    node.when === undefined
+      ? undefined
+      : checkCondition(session, { scope: 'request', block, clause: 'when' }, node.when, 'after `when`');
   const outcome = checkOutcome(session, block, labels, node.outcome, new Set());
   if (outcome === undefined || (node.when !== undefined && when === undefined)) return undefined;
-  return { label: node.label.value, span: node.span, ...(when === undefined ? {} : { when }), mode: node.mode, outcome };
+  return {
+    label: node.label.value,
+    span: node.span,
+    ...(when === undefined ? {} : { when }),
+    mode: node.mode,
+    outcome,
+  };
 };

@@ -5,7 +5,14 @@ import type { CompileInput, CompileResult } from '../compile.ts';
 import type { Destination, Expression, PolicyProgram } from '../ir.ts';
 
 const compile = (text: string, more: Partial<CompileInput> = {}): CompileResult =>
-  compilePolicy({ path: 'main.route', text, manifests: fixtureManifests, resolvePlugin: () => ({ manifest: carbonManifest }), nowEpochMs: Date.UTC(2026, 11, 1), ...more });
+  compilePolicy({
+    path: 'main.route',
+    text,
+    manifests: fixtureManifests,
+    resolvePlugin: () => ({ manifest: carbonManifest }),
+    nowEpochMs: Date.UTC(2026, 11, 1),
+    ...more,
+  });
 
 const programOf = (text: string, more: Partial<CompileInput> = {}): PolicyProgram => {
   const { program, diagnostics } = compile(text, more);
@@ -13,7 +20,8 @@ const programOf = (text: string, more: Partial<CompileInput> = {}): PolicyProgra
   return program;
 };
 
-const codesOf = (text: string, more: Partial<CompileInput> = {}): readonly string[] => compile(text, more).diagnostics.map(({ code }) => code);
+const codesOf = (text: string, more: Partial<CompileInput> = {}): readonly string[] =>
+  compile(text, more).diagnostics.map(({ code }) => code);
 
 const destinationOf = (program: PolicyProgram, route = 0, step = 0): Destination => {
   const found = program.routes[route]?.steps[step];
@@ -30,12 +38,26 @@ const show = (program: PolicyProgram, expression: Expression | undefined): strin
       return JSON.stringify(expression.value);
     case 'signal': {
       const ref = program.signals[expression.index];
-      const args = (ref?.arguments ?? []).map((argument) => (argument.kind === 'value' ? JSON.stringify(argument.value) : argument.kind === 'definition' ? argument.of : argument.kind === 'target' ? JSON.stringify(argument.target) : of(argument.expression)));
+      const args = (ref?.arguments ?? []).map((argument) =>
+        argument.kind === 'value'
+          ? JSON.stringify(argument.value)
+          : argument.kind === 'definition'
+            ? argument.of
+            : argument.kind === 'target'
+              ? JSON.stringify(argument.target)
+              : of(argument.expression),
+      );
       return `${ref?.key ?? '?'}${args.length === 0 ? '' : `(${args.join(', ')})`}`;
     }
     case 'property': {
       const ref = program.properties[expression.index];
-      const args = (ref?.arguments ?? []).map((argument) => (argument.kind === 'value' ? JSON.stringify(argument.value) : argument.kind === 'expression' ? of(argument.expression) : '?'));
+      const args = (ref?.arguments ?? []).map((argument) =>
+        argument.kind === 'value'
+          ? JSON.stringify(argument.value)
+          : argument.kind === 'expression'
+            ? of(argument.expression)
+            : '?',
+      );
       return `${ref?.key ?? '?'}${args.length === 0 ? '' : `(${args.join(', ')})`}`;
     }
     case 'negate':
@@ -90,14 +112,20 @@ describe('expressions', () => {
     ['user in [session, "x"]', 'user in [session, "x"]'],
     ['(session ?? user ?? "x") == "a"', '(((session ?? user) ?? "x") == "a")'],
     ['min(kv_cache_used, tier "70B") < 90%', '(min[70B](kv_cache_used) < 0.9)'],
-    ['count(healthy and load < 95%) > 2', '(count[*]((healthy and ((((0.1 * queued_tokens) + (1 * decode_tokens)) / (throughput * 1)) < 0.95))) > 2)'],
+    [
+      'count(healthy and load < 95%) > 2',
+      '(count[*]((healthy and ((((0.1 * queued_tokens) + (1 * decode_tokens)) / (throughput * 1)) < 0.95))) > 2)',
+    ],
     ['max(complexity, words) > 5', '(max(complexity, words) > 5)'],
     ['clamp(number(header["x"]), 0, 10) > 5', '(clamp(number(header("x")), 0, 10) > 5)'],
     ['duration(header["x"], ms) < 5s', '(duration(header("x"), 0.001) < 5)'],
     ['list(header["x"], ",") contains "a"', 'list(header("x"), ",") contains "a"'],
     ['hour > 5', '(hour("UTC") > 5)'],
     ['hour(zone: "Europe/Berlin") in 9..17', 'hour("Europe/Berlin") in 9..17'],
-    ['within("mon-fri 22:00-06:00", zone: "Europe/Berlin")', 'within("mon,tue,wed,thu,fri 22:00-06:00", "Europe/Berlin")'],
+    [
+      'within("mon-fri 22:00-06:00", zone: "Europe/Berlin")',
+      'within("mon,tue,wed,thu,fri 22:00-06:00", "Europe/Berlin")',
+    ],
     ['tenant.region == "eu"', '(tenant.region == "eu")'],
     ['2 * complexity > 10 + 5', '((2 * complexity) > 15)'],
     ['stream or false', 'stream'],
@@ -124,7 +152,9 @@ describe('expressions', () => {
   });
 
   test('a let is put in the place of its name, wherever it stands', () => {
-    const program = programOf('let long = prompt_tokens > 32k\nlet hard = complexity > 50 and long\nroute when hard to any where long\nroute when long to any\ndefault to any');
+    const program = programOf(
+      'let long = prompt_tokens > 32k\nlet hard = complexity > 50 and long\nroute when hard to any where long\nroute when long to any\ndefault to any',
+    );
     expect(show(program, program.routes[0]?.when)).toBe('((complexity > 50) and (prompt_tokens > 32000))');
     expect(show(program, destinationOf(program).where)).toBe('(prompt_tokens > 32000)');
   });
@@ -138,11 +168,19 @@ describe('expressions', () => {
   test('matches on a prompt says so, and on a header does not', () => {
     const program = programOf('route when prompt matches r"a" and header["x"] matches r"b"i to any\ndefault to any');
     const when = program.routes[0]?.when;
-    expect(when?.kind === 'and' && when.operands.map((operand) => operand.kind === 'matches' && [operand.prompt, operand.flags])).toEqual([[true, ''], [false, 'i']]);
+    expect(
+      when?.kind === 'and' &&
+        when.operands.map((operand) => operand.kind === 'matches' && [operand.prompt, operand.flags]),
+    ).toEqual([
+      [true, ''],
+      [false, 'i'],
+    ]);
   });
 
   test('only what is read stands in the tables', () => {
-    const program = programOf('let unused = words > 5\nroute when stream or (true and (turns > 5)) to any by lowest(queue_depth)\nroute when false and user exists to any by lowest(queue_depth)\ndefault reject');
+    const program = programOf(
+      'let unused = words > 5\nroute when stream or (true and (turns > 5)) to any by lowest(queue_depth)\nroute when false and user exists to any by lowest(queue_depth)\ndefault reject',
+    );
     expect(program.signals.map(({ key }) => key)).toEqual(['stream', 'turns']);
     expect(program.properties.map(({ key }) => key)).toEqual(['queue_depth']);
   });
@@ -156,40 +194,77 @@ describe('destinations', () => {
   });
 
   test('weights are normalised, a let of scorers is scaled, then breaks ties', () => {
-    const program = programOf('let mine = 3 * least_tokens + prefix_cache\ndefault to any by 2 * mine + 2 * (highest(throughput) / 2) then declared_order');
+    const program = programOf(
+      'let mine = 3 * least_tokens + prefix_cache\ndefault to any by 2 * mine + 2 * (highest(throughput) / 2) then declared_order',
+    );
     const [first, second] = destinationOf(program).by;
-    expect(first?.terms.map(({ weight, scorer }) => [scorer.name, scorer.kind === 'expression' ? scorer.direction : scorer.kind, weight])).toEqual([
+    expect(
+      first?.terms.map(({ weight, scorer }) => [
+        scorer.name,
+        scorer.kind === 'expression' ? scorer.direction : scorer.kind,
+        weight,
+      ]),
+    ).toEqual([
       ['least_tokens', 'lowest', 6 / 9],
       ['prefix_cache', 'score', 2 / 9],
       ['highest', 'highest', 1 / 9],
     ]);
-    expect(second?.terms).toMatchObject([{ weight: 1, scorer: { kind: 'function', name: 'declared_order', cost: true } }]);
+    expect(second?.terms).toMatchObject([
+      { weight: 1, scorer: { kind: 'function', name: 'declared_order', cost: true } },
+    ]);
   });
 
   test('options of a scorer are constants in its expression, defaults filled in', () => {
     const program = programOf('default to any by least_tokens(decode_weight: 2, output_estimate: 1k)');
     const [sum] = destinationOf(program).by;
     const scorer = sum?.terms[0]?.scorer;
-    expect(scorer?.kind === 'expression' && show(program, scorer.expression)).toBe('(((0.1 * (queued_tokens + prompt_tokens)) + (2 * (decode_tokens + (output_tokens ?? 1000)))) / throughput)');
+    expect(scorer?.kind === 'expression' && show(program, scorer.expression)).toBe(
+      '(((0.1 * (queued_tokens + prompt_tokens)) + (2 * (decode_tokens + (output_tokens ?? 1000)))) / throughput)',
+    );
     const latency = programOf('default to any by least_latency(window: 500ms, percentile: p90) pick softmax(0.5)');
-    expect(destinationOf(latency).by[0]?.terms[0]?.scorer).toMatchObject({ kind: 'function', options: { window: 0.5, percentile: 'p90' }, reads: ['candidate.predicted_latency'] });
+    expect(destinationOf(latency).by[0]?.terms[0]?.scorer).toMatchObject({
+      kind: 'function',
+      options: { window: 0.5, percentile: 'p90' },
+      reads: ['candidate.predicted_latency'],
+    });
     expect(destinationOf(latency).pick).toMatchObject({ name: 'softmax', options: { temperature: 0.5 } });
   });
 
   test('targets: a union in the order written, a split of shares, a let, an endpoint', () => {
-    const program = programOf('let pool = tier "a"\nroute "u" when stream to tier "b", pool, any\nroute "s" when stream to 99.995% tier "a", 0.005% tier "b"\ndefault to endpoint "a/1"');
-    expect(destinationOf(program, 0)).toMatchObject({ split: false, targets: [{ target: { name: 'b' } }, { target: { kind: 'tier', name: 'a' } }, { target: { kind: 'any' } }] });
+    const program = programOf(
+      'let pool = tier "a"\nroute "u" when stream to tier "b", pool, any\nroute "s" when stream to 99.995% tier "a", 0.005% tier "b"\ndefault to endpoint "a/1"',
+    );
+    expect(destinationOf(program, 0)).toMatchObject({
+      split: false,
+      targets: [{ target: { name: 'b' } }, { target: { kind: 'tier', name: 'a' } }, { target: { kind: 'any' } }],
+    });
     expect(destinationOf(program, 1).split).toBe(true);
     expect(destinationOf(program, 1).targets.reduce((sum, { share }) => sum + (share ?? 0), 0)).toBeCloseTo(1, 12);
     expect(destinationOf(program, 2).targets).toEqual([{ target: { kind: 'endpoint', name: 'a/1' } }]);
   });
 
   test('else parts become steps', () => {
-    const program = programOf('route "a" when stream to any else to tier "b" where healthy else queue with max_wait 2s, max_depth 500 else next\ndefault reject with status 503, retry_after(min(predicted_wait, tier "a") ?? 5s), message "later"');
-    expect(program.routes[0]?.steps.map((step) => step.kind)).toEqual(['destination', 'destination', 'verdict', 'next']);
-    expect(program.routes[0]?.steps[2]).toMatchObject({ verb: 'queue', with: { maxWait: { value: 2 }, maxDepth: 500 } });
+    const program = programOf(
+      'route "a" when stream to any else to tier "b" where healthy else queue with max_wait 2s, max_depth 500 else next\ndefault reject with status 503, retry_after(min(predicted_wait, tier "a") ?? 5s), message "later"',
+    );
+    expect(program.routes[0]?.steps.map((step) => step.kind)).toEqual([
+      'destination',
+      'destination',
+      'verdict',
+      'next',
+    ]);
+    expect(program.routes[0]?.steps[2]).toMatchObject({
+      verb: 'queue',
+      with: { maxWait: { value: 2 }, maxDepth: 500 },
+    });
     const [step] = program.routes[1]?.steps ?? [];
-    expect(step?.kind === 'verdict' && [step.with.status, show(program, step.with.retryAfter), show(program, step.with.message)]).toEqual([503, '(min[a](predicted_wait) ?? 5)', '"later"']);
+    expect(
+      step?.kind === 'verdict' && [
+        step.with.status,
+        show(program, step.with.retryAfter),
+        show(program, step.with.message),
+      ],
+    ).toEqual([503, '(min[a](predicted_wait) ?? 5)', '"later"']);
   });
 });
 
@@ -209,7 +284,10 @@ describe('modifiers', () => {
     ['affinity prefix', [['prefix(2000)'], 'bounded_rendezvous', 1.25, 'requests']],
     ['affinity prefix(2k)', [['prefix(2000)'], 'bounded_rendezvous', 1.25, 'requests']],
     ['affinity prefix(tokens: 512, bound: 2)', [['prefix(2048)'], 'bounded_rendezvous', 2, 'requests']],
-    ['affinity(session ?? conversation, bound: 1.25)', [['(session ?? conversation)'], 'bounded_rendezvous', 1.25, 'requests']],
+    [
+      'affinity(session ?? conversation, bound: 1.25)',
+      [['(session ?? conversation)'], 'bounded_rendezvous', 1.25, 'requests'],
+    ],
     ['affinity [lora, conversation]', [['lora', 'conversation'], 'bounded_rendezvous', 1.25, 'requests']],
     ['affinity [lora, user] (unit: tokens)', [['lora', 'user'], 'bounded_rendezvous', 1.25, 'tokens']],
     ['affinity session (method: modulo_md5)', [['session'], 'modulo_md5', 1.25, 'requests']],
@@ -232,13 +310,22 @@ describe('modifiers', () => {
       { target: { kind: 'any' }, on: ['saturated', 'connect', 'error', 'timeout', 'first_token'] },
     ]);
     expect([show(program, found.hedge?.after), found.hedge?.share]).toEqual(['0.8', 0.01]);
-    expect(found.mirror).toMatchObject([{ target: { name: 'm' }, share: 0.01 }, { target: { name: 'n' }, share: 1 }]);
+    expect(found.mirror).toMatchObject([
+      { target: { name: 'm' }, share: 0.01 },
+      { target: { name: 'n' }, share: 1 },
+    ]);
     expect(show(program, found.sticky)).toBe('user');
     expect(show(program, found.priority)).toBe('"low"');
     expect(found.prefill).toEqual({ kind: 'tier', name: 'p' });
-    expect(found.headers?.map(({ name, value }) => [name, show(program, value)])).toEqual([['x-team', '"search"'], ['x-b', '(user ?? "none")']]);
+    expect(found.headers?.map(({ name, value }) => [name, show(program, value)])).toEqual([
+      ['x-team', '"search"'],
+      ['x-b', '(user ?? "none")'],
+    ]);
     expect(show(program, found.model)).toBe('"m2"');
-    expect(found.set?.map(({ field, value }) => [field, show(program, value)])).toEqual([['temperature', '0.2'], ['stop', '["a"]']]);
+    expect(found.set?.map(({ field, value }) => [field, show(program, value)])).toEqual([
+      ['temperature', '0.2'],
+      ['stop', '["a"]'],
+    ]);
     expect(found.drop).toEqual(['logprobs', 'n', 'seed']);
   });
 
@@ -246,7 +333,11 @@ describe('modifiers', () => {
     const program = programOf(
       'group "g" when tenant.region == "eu" with timeout 30s, header "a" "1", header "b" "1", fallback any { reject when stream with status 429 route "r" when stream to any with timeout 5s, header "b" "2" else to any default to any }\ndefault to any',
     );
-    const shown = (step: Destination): unknown => [show(program, step.with.timeout), step.with.headers?.map(({ name, value }) => `${name}=${show(program, value)}`), step.with.fallbacks?.length];
+    const shown = (step: Destination): unknown => [
+      show(program, step.with.timeout),
+      step.with.headers?.map(({ name, value }) => `${name}=${show(program, value)}`),
+      step.with.fallbacks?.length,
+    ];
     expect(shown(destinationOf(program, 0))).toEqual(['5', ['a="1"', 'b="2"'], 1]);
     expect(shown(destinationOf(program, 0, 1))).toEqual(['30', ['a="1"', 'b="1"'], 1]);
     expect(shown(destinationOf(program, 2))).toEqual(['-', undefined, undefined]);
@@ -268,7 +359,15 @@ describe('definitions', () => {
       define endpoint "single" { url: "http://10.0.0.3:8000/", tier: "a", max_requests: 8 }
       default to endpoint "big"`);
     const [tier] = definitions.tiers;
-    expect(tier).toMatchObject({ name: 'a', model: 'm', gpuCount: 4, price: 5, modelSize: 70e9, throughput: 300, key: { env: 'KEY' } });
+    expect(tier).toMatchObject({
+      name: 'a',
+      model: 'm',
+      gpuCount: 4,
+      price: 5,
+      modelSize: 70e9,
+      throughput: 300,
+      key: { env: 'KEY' },
+    });
     expect(tier?.endpoints).toMatchObject([
       { name: 'a/1', url: 'http://10.0.0.1:8000', tier: 'a', weight: 1, gpu: 'H100', labels: { rack: 'r1', slot: 3 } },
       { name: 'big', url: 'http://10.0.0.2:8000', weight: 2, gpu: 'H200', labels: { rack: 'r2', slot: 3 }, model: 'm' },
@@ -277,8 +376,16 @@ describe('definitions', () => {
   });
 
   test('names of endpoints are unique, implied ones too', () => {
-    expect(codesOf('define tier "a" { model: "m", endpoints: ["http://h:1", { url: "http://h:2", name: "a/1" }] }\ndefault to any')).toEqual(['E0213']);
-    expect(codesOf('define tier "a" { model: "m", endpoints: ["http://h:1"] }\ndefine endpoint "a/1" { url: "http://h:2", tier: "a" }\ndefault to any')).toEqual(['E0213']);
+    expect(
+      codesOf(
+        'define tier "a" { model: "m", endpoints: ["http://h:1", { url: "http://h:2", name: "a/1" }] }\ndefault to any',
+      ),
+    ).toEqual(['E0213']);
+    expect(
+      codesOf(
+        'define tier "a" { model: "m", endpoints: ["http://h:1"] }\ndefine endpoint "a/1" { url: "http://h:2", tier: "a" }\ndefault to any',
+      ),
+    ).toEqual(['E0213']);
   });
 
   test('a share that can never be is suspicious', () => {
@@ -287,51 +394,87 @@ describe('definitions', () => {
   });
 
   test('labels and fields of tenants have the type they are given', () => {
-    const base = 'define tier "a" { model: "m", labels: { slot: 3, fast: true }, endpoints: ["http://h:1"] }\ndefine tenant "t" { region: "eu", budget: $5, quota: 100k, class: "high" }\n';
+    const base =
+      'define tier "a" { model: "m", labels: { slot: 3, fast: true }, endpoints: ["http://h:1"] }\ndefine tenant "t" { region: "eu", budget: $5, quota: 100k, class: "high" }\n';
     expect(codesOf(`${base}default to any where labels.slot > 2 and labels.fast and labels.other == "x"`)).toEqual([]);
     expect(codesOf(`${base}default to any where labels.slot == "x"`)).toEqual(['E0301']);
-    expect(codesOf(`${base}route when tenant.budget > $3 and tenant.quota > 5k and tenant.class == "high" to any\ndefault to any`)).toEqual([]);
-    expect(codesOf(`${base}route when tenant.budget > 3 or tenant.class == "gold" to any\ndefault to any`)).toEqual(['E0302', 'E0304']);
+    expect(
+      codesOf(
+        `${base}route when tenant.budget > $3 and tenant.quota > 5k and tenant.class == "high" to any\ndefault to any`,
+      ),
+    ).toEqual([]);
+    expect(codesOf(`${base}route when tenant.budget > 3 or tenant.class == "gold" to any\ndefault to any`)).toEqual([
+      'E0302',
+      'E0304',
+    ]);
   });
 
   test('limits keep amount and window as written', () => {
-    const program = programOf('define limit "free" { key: [tenant.id, user], tokens: 200k/min, cost: $5/h, concurrency: 8, when: stream, charge: after, share_of: "all" }\ndefine limit "all" { key: tenant.id, requests: 10/s }\nreject when over_limit("free") or usage("all") > 90%\ndefault to any');
+    const program = programOf(
+      'define limit "free" { key: [tenant.id, user], tokens: 200k/min, cost: $5/h, concurrency: 8, when: stream, charge: after, share_of: "all" }\ndefine limit "all" { key: tenant.id, requests: 10/s }\nreject when over_limit("free") or usage("all") > 90%\ndefault to any',
+    );
     const [limit] = program.definitions.limits;
-    expect(limit).toMatchObject({ tokens: { amount: 200_000, windowSeconds: 60 }, cost: { amount: 5, windowSeconds: 3600 }, concurrency: 8, charge: 'after', shareOf: 'all' });
+    expect(limit).toMatchObject({
+      tokens: { amount: 200_000, windowSeconds: 60 },
+      cost: { amount: 5, windowSeconds: 3600 },
+      concurrency: 8,
+      charge: 'after',
+      shareOf: 'all',
+    });
     expect(limit?.key.map((part) => show(program, part))).toEqual(['tenant.id', 'user']);
     expect(show(program, limit?.when)).toBe('stream');
     expect(show(program, program.admission[0]?.when)).toBe('(over_limit(free) or (usage(all) > 0.9))');
   });
 
   test('alarms, parameters and objectives', () => {
-    const program = programOf('define alarm "hot" { when: cluster.saturation > 85%, until: max(load) < 70%, for: 5s }\ndefine param "most" { env: "MOST", default: 32k }\ndefine slo "chat" { ttft: 500ms, tpot: 40ms }\nroute when alarm.hot and prompt_tokens > param.most and sla("chat", tier "a") to any\ndefault to any');
+    const program = programOf(
+      'define alarm "hot" { when: cluster.saturation > 85%, until: max(load) < 70%, for: 5s }\ndefine param "most" { env: "MOST", default: 32k }\ndefine slo "chat" { ttft: 500ms, tpot: 40ms }\nroute when alarm.hot and prompt_tokens > param.most and sla("chat", tier "a") to any\ndefault to any',
+    );
     expect(program.definitions.alarms).toMatchObject([{ name: 'hot', for: 5 }]);
     expect(program.definitions.params).toMatchObject([{ name: 'most', env: 'MOST', default: 32_000, type: 'count' }]);
     expect(program.definitions.slos).toMatchObject([{ name: 'chat', ttft: 0.5, tpot: 0.04 }]);
-    expect(show(program, program.routes[0]?.when)).toBe('(alarm.hot and (prompt_tokens > param.most) and sla(chat, {"kind":"tier","name":"a"}))');
+    expect(show(program, program.routes[0]?.when)).toBe(
+      '(alarm.hot and (prompt_tokens > param.most) and sla(chat, {"kind":"tier","name":"a"}))',
+    );
   });
 
   test('the zone of a bare hour is that of the gateway', () => {
-    expect(programOf('define gateway { timezone: "Europe/Berlin" }\nroute when hour > 5 to any\ndefault to any').signals[0]?.arguments).toEqual([{ kind: 'value', name: 'zone', value: 'Europe/Berlin' }]);
+    expect(
+      programOf('define gateway { timezone: "Europe/Berlin" }\nroute when hour > 5 to any\ndefault to any').signals[0]
+        ?.arguments,
+    ).toEqual([{ kind: 'value', name: 'zone', value: 'Europe/Berlin' }]);
   });
 
   test('the gateway has its defaults', () => {
     expect(programOf('default to any').definitions.gateway).toEqual({
-      listen: '127.0.0.1:8080', admin: '127.0.0.1:9901', workers: 1, models: [], unknownModel: 'reject', reportModel: 'alias', timezone: 'UTC', bodyLimit: 20_971_520, trustedProxies: [],
+      listen: '127.0.0.1:8080',
+      admin: '127.0.0.1:9901',
+      workers: 1,
+      models: [],
+      unknownModel: 'reject',
+      reportModel: 'alias',
+      timezone: 'UTC',
+      bodyLimit: 20_971_520,
+      trustedProxies: [],
     });
   });
 });
 
 describe('imports and plugins', () => {
   const files: { readonly [path: string]: string } = {
-    'lib/names.route': 'import "./deep.route" as deep\nlet gold = ["a"]\nlet score = 2 * least_tokens\nlet pool = tier "x"\ndefine limit "l" { key: deep.key, requests: 5/s }\nroute "ignored" to any',
+    'lib/names.route':
+      'import "./deep.route" as deep\nlet gold = ["a"]\nlet score = 2 * least_tokens\nlet pool = tier "x"\ndefine limit "l" { key: deep.key, requests: 5/s }\nroute "ignored" to any',
     'lib/deep.route': 'let key = user',
-    'parts.route': 'define tier "x" { model: "m", endpoints: ["http://h:1"] }\nlet hard = complexity > 50\nroute "part" when hard to tier "x"',
+    'parts.route':
+      'define tier "x" { model: "m", endpoints: ["http://h:1"] }\nlet hard = complexity > 50\nroute "part" when hard to tier "x"',
   };
   const readFile = (path: string): string | undefined => files[path];
 
   test('with an alias lets and definitions come under it, and rules do not', () => {
-    const program = programOf('import "./lib/names.route" as names\nreject when over_limit("names.l")\nroute when user in names.gold to names.pool by names.score\ndefault to any', { readFile });
+    const program = programOf(
+      'import "./lib/names.route" as names\nreject when over_limit("names.l")\nroute when user in names.gold to names.pool by names.score\ndefault to any',
+      { readFile },
+    );
     expect(program.routes.map(({ label }) => label)).toEqual(['route 1', 'default']);
     expect(show(program, program.routes[0]?.when)).toBe('user in ["a"]');
     expect(destinationOf(program).targets).toEqual([{ target: { kind: 'tier', name: 'x' } }]);
@@ -341,39 +484,65 @@ describe('imports and plugins', () => {
   });
 
   test('an import does not pass on what it imports', () => {
-    expect(codesOf('import "./lib/names.route" as names\nroute when names.deep.key == "a" to any\ndefault to any', { readFile })).toContain('E0225');
+    expect(
+      codesOf('import "./lib/names.route" as names\nroute when names.deep.key == "a" to any\ndefault to any', {
+        readFile,
+      }),
+    ).toContain('E0225');
   });
 
   test('without an alias the statements stand where the import stands', () => {
-    const program = programOf('import "./parts.route"\nroute "own" when not hard to tier "x"\ndefault to any', { readFile });
+    const program = programOf('import "./parts.route"\nroute "own" when not hard to tier "x"\ndefault to any', {
+      readFile,
+    });
     expect(program.routes.map(({ label }) => label)).toEqual(['part', 'own', 'default']);
     expect(codesOf('import "./parts.route"\nroute "part" to tier "y"', { readFile })).toEqual(['E0212', 'E0202']);
   });
 
   test('circles, missing files and files outside are errors at the import, and nothing else is reported', () => {
-    const circle = (path: string): string | undefined => ({ 'a.route': 'import "./b.route"', 'b.route': 'import "./a.route"' })[path];
+    const circle = (path: string): string | undefined =>
+      ({ 'a.route': 'import "./b.route"', 'b.route': 'import "./a.route"' })[path];
     expect(codesOf('import "./a.route"\ndefault to any', { readFile: circle })).toContain('E0218');
     expect(codesOf('import "./nothing.route"\nroute when unknown_name to tier "x"')).toEqual(['E0216']);
-    expect(codesOf('import "../secret.route" as s\nroute when s.x to any\ndefault to any', { path: 'sub/main.route', readFile: () => 'let x = stream' })).toEqual(['E0217']);
+    expect(
+      codesOf('import "../secret.route" as s\nroute when s.x to any\ndefault to any', {
+        path: 'sub/main.route',
+        readFile: () => 'let x = stream',
+      }),
+    ).toEqual(['E0217']);
   });
 
   test('a plugin brings its names under its alias, with checked options', () => {
-    const program = programOf('use "@acme/signalbox-carbon" as carbon { refresh: 5m }\nroute when carbon.intensity < 100 to any by carbon.least_grams(horizon: 10m)\ndefault to any');
-    expect(program.uses).toMatchObject([{ package: '@acme/signalbox-carbon', alias: 'carbon', plugin: 'carbon', options: { refresh: 300, zone: 'DE' } }]);
-    expect(program.signals[0]).toMatchObject({ key: 'intensity', provider: { kind: 'plugin', plugin: 'carbon', use: 0 } });
+    const program = programOf(
+      'use "@acme/signalbox-carbon" as carbon { refresh: 5m }\nroute when carbon.intensity < 100 to any by carbon.least_grams(horizon: 10m)\ndefault to any',
+    );
+    expect(program.uses).toMatchObject([
+      { package: '@acme/signalbox-carbon', alias: 'carbon', plugin: 'carbon', options: { refresh: 300, zone: 'DE' } },
+    ]);
+    expect(program.signals[0]).toMatchObject({
+      key: 'intensity',
+      provider: { kind: 'plugin', plugin: 'carbon', use: 0 },
+    });
     const scorer = destinationOf(program).by[0]?.terms[0]?.scorer;
     expect(scorer?.kind === 'expression' && show(program, scorer.expression)).toBe('(power * 600)');
   });
 
   test('without an alias the names stand by themselves', () => {
-    expect(codesOf('use "@acme/signalbox-carbon"\nroute when intensity < 100 to any by least_grams\ndefault to any')).toEqual([]);
+    expect(
+      codesOf('use "@acme/signalbox-carbon"\nroute when intensity < 100 to any by least_grams\ndefault to any'),
+    ).toEqual([]);
   });
 
   test('the order of a queue keeps its arguments', () => {
-    const program = programOf('queue when cluster.saturation > 85% by weighted_fair(key: tenant.id) with max_wait 3s, overflow lowest\ndefault to any');
+    const program = programOf(
+      'queue when cluster.saturation > 85% by weighted_fair(key: tenant.id) with max_wait 3s, overflow lowest\ndefault to any',
+    );
     const [key] = program.admission[0]?.by ?? [];
     const [argument] = key?.arguments ?? [];
-    expect([key?.key, argument?.kind === 'expression' && show(program, argument.expression)]).toEqual(['weighted_fair', 'tenant.id']);
+    expect([key?.key, argument?.kind === 'expression' && show(program, argument.expression)]).toEqual([
+      'weighted_fair',
+      'tenant.id',
+    ]);
   });
 });
 
@@ -402,22 +571,37 @@ describe('tests and ensures', () => {
           { key: 'cluster.saturation', value: 0.9 },
           { key: 'priority', value: 'low' },
         ],
-        endpoints: [{ name: 'gpu-a', tier: '70B', properties: { queued_tokens: 9000, kv_cache_used: 0.9, loras: [], 'labels.slot': 4 } }],
+        endpoints: [
+          {
+            name: 'gpu-a',
+            tier: '70B',
+            properties: { queued_tokens: 9000, kv_cache_used: 0.9, loras: [], 'labels.slot': 4 },
+          },
+        ],
         expectations: [
           { negated: false, outcome: { kind: 'route', label: 'hard', target: { kind: 'endpoint', name: 'gpu-a' } } },
           { negated: true, outcome: { kind: 'verdict', verdict: { verb: 'reject', with: { status: 503 } } } },
         ],
       },
     ]);
-    expect(checks?.ensures).toMatchObject([{ label: 'b', mode: 'never', outcome: { kind: 'target' } }, { label: 'c', mode: 'always' }]);
-    expect(checks === undefined ? '' : show(checks.conditions, checks.ensures[0]?.when)).toBe('((words > 5) and (tenant.region == "eu"))');
+    expect(checks?.ensures).toMatchObject([
+      { label: 'b', mode: 'never', outcome: { kind: 'target' } },
+      { label: 'c', mode: 'always' },
+    ]);
+    expect(checks === undefined ? '' : show(checks.conditions, checks.ensures[0]?.when)).toBe(
+      '((words > 5) and (tenant.region == "eu"))',
+    );
     expect(checks?.conditions.admission[0]?.when).toBe(checks?.ensures[0]?.when);
     expect(program?.signals.map(({ key }) => key)).toEqual(['complexity']);
   });
 });
 
 test('a condition that several admission rules share is reported once as possibly unknown', () => {
-  expect(codesOf('let eu = tenant.region == "eu"\nreject "a" when eu and stream\nreject "b" when eu and turns > 3\ngroup "g" when user == "x" { reject "c" when stream reject "d" when turns > 5 }\ndefault to any')).toEqual(['W0511', 'W0511']);
+  expect(
+    codesOf(
+      'let eu = tenant.region == "eu"\nreject "a" when eu and stream\nreject "b" when eu and turns > 3\ngroup "g" when user == "x" { reject "c" when stream reject "d" when turns > 5 }\ndefault to any',
+    ),
+  ).toEqual(['W0511', 'W0511']);
 });
 
 describe('the hash', () => {
@@ -432,7 +616,8 @@ describe('the hash', () => {
 
 describe('settings of the compiler', () => {
   test('a missing default is an error when strict', () => {
-    const find = (strict: boolean): string | undefined => compile('route when stream to any', { strict }).diagnostics.find(({ code }) => code === 'W0506')?.severity;
+    const find = (strict: boolean): string | undefined =>
+      compile('route when stream to any', { strict }).diagnostics.find(({ code }) => code === 'W0506')?.severity;
     expect([find(false), find(true)]).toEqual(['warning', 'error']);
     expect(compile('route when stream to any', { strict: true }).program).toBeUndefined();
   });
@@ -446,7 +631,9 @@ describe('settings of the compiler', () => {
   test('a discovery makes its tiers known, or leaves all open', () => {
     expect(codesOf('define discovery "k8s" { tiers: ["a"], port: 8000 }\ndefault to tier "a"')).toEqual([]);
     expect(codesOf('define discovery "k8s" { tiers: ["a"] }\ndefault to tier "b"')).toEqual(['E0202']);
-    expect(codesOf('define tier "a" { model: "m" }\ndefine discovery "k8s" { service: "x" }\ndefault to tier "b"')).toEqual([]);
+    expect(
+      codesOf('define tier "a" { model: "m" }\ndefine discovery "k8s" { service: "x" }\ndefault to tier "b"'),
+    ).toEqual([]);
   });
 
   test('a scorer that a build lacks has an error of its own', () => {
@@ -455,7 +642,12 @@ describe('settings of the compiler', () => {
   });
 
   test('no manifest at all still gives the language its core', () => {
-    expect(codesOf('define tier "a" { model: "m", endpoints: ["http://h:1"] }\nroute when complexity > 50 to tier "a" by least_tokens with affinity session\ndefault to any', { manifests: [] })).toEqual([]);
+    expect(
+      codesOf(
+        'define tier "a" { model: "m", endpoints: ["http://h:1"] }\nroute when complexity > 50 to tier "a" by least_tokens with affinity session\ndefault to any',
+        { manifests: [] },
+      ),
+    ).toEqual([]);
   });
 
   test('a language of the future gives one error and no other', () => {

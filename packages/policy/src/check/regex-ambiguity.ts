@@ -127,7 +127,12 @@ const hasDoubleCycle = (automaton: Automaton): boolean => {
 };
 
 /** Gives the pairs that the pair (start, start) reaches in one step or more, both sides reading the same text. */
-const createWalk = (n: number, next: readonly (readonly number[])[], overlaps: readonly boolean[], budget: { steps: number }): ((start: number) => ReadonlySet<number>) => {
+const createWalk = (
+  n: number,
+  next: readonly (readonly number[])[],
+  overlaps: readonly boolean[],
+  budget: { steps: number },
+): ((start: number) => ReadonlySet<number>) => {
   const known = new Map<number, readonly number[]>();
   const spend = (steps: number): void => {
     budget.steps -= steps;
@@ -197,7 +202,8 @@ export const findAmbiguity = (root: RegexTree): Ambiguity | undefined => {
       // A loop with a high or a lower limit is checked as one without: what is ambiguous then is slow enough with them.
       build(automaton, { ...repeat, minimum: 1, maximum: Infinity });
       // The set of followers hides that a loop can be left and entered again in place: `(a+)+` has one arc where it has two ways.
-      if (nullable(body) || hasParallelLoop(body) || hasDoubleCycle(automaton)) return { kind: 'ambiguous', start, end };
+      if (nullable(body) || hasParallelLoop(body) || hasDoubleCycle(automaton))
+        return { kind: 'ambiguous', start, end };
     } catch (error) {
       if (error instanceof TooLarge) return { kind: 'too_large', start, end };
       throw error;

@@ -10,10 +10,30 @@ export type RegexTree = { readonly start: number; readonly end: number } & (
 );
 
 const LAST = 0x10ffff;
-const LINE_ENDS: CharSet = [[10, 10], [13, 13], [0x2028, 0x2029]];
+const LINE_ENDS: CharSet = [
+  [10, 10],
+  [13, 13],
+  [0x2028, 0x2029],
+];
 const DIGITS: CharSet = [[48, 57]];
-const WORDS: CharSet = [[48, 57], [65, 90], [95, 95], [97, 122]];
-const SPACES: CharSet = [[9, 13], [32, 32], [0xa0, 0xa0], [0x1680, 0x1680], [0x2000, 0x200a], [0x2028, 0x2029], [0x202f, 0x202f], [0x205f, 0x205f], [0x3000, 0x3000], [0xfeff, 0xfeff]];
+const WORDS: CharSet = [
+  [48, 57],
+  [65, 90],
+  [95, 95],
+  [97, 122],
+];
+const SPACES: CharSet = [
+  [9, 13],
+  [32, 32],
+  [0xa0, 0xa0],
+  [0x1680, 0x1680],
+  [0x2000, 0x200a],
+  [0x2028, 0x2029],
+  [0x202f, 0x202f],
+  [0x205f, 0x205f],
+  [0x3000, 0x3000],
+  [0xfeff, 0xfeff],
+];
 const ALL: CharSet = [[0, LAST]];
 
 const unite = (ranges: readonly (readonly [number, number])[]): CharSet => {
@@ -62,7 +82,9 @@ const ignoreCase = (set: CharSet): CharSet => {
   return unite(more);
 };
 
-export type ParsedRegex = { readonly root: RegexTree } | { readonly problem: string; readonly start: number; readonly end: number };
+export type ParsedRegex =
+  | { readonly root: RegexTree }
+  | { readonly problem: string; readonly start: number; readonly end: number };
 
 class Refused extends Error {
   readonly start: number;
@@ -196,7 +218,8 @@ export const parseRegex = (source: string, flags: string): ParsedRegex => {
       at += 1;
       if (source.charAt(at) === '?') {
         const opening = source.slice(at, at + 3);
-        if (opening.startsWith('?=') || opening.startsWith('?!')) throw new Refused('look-ahead is not allowed', start, at + 2);
+        if (opening.startsWith('?=') || opening.startsWith('?!'))
+          throw new Refused('look-ahead is not allowed', start, at + 2);
         if (opening === '?<=' || opening === '?<!') throw new Refused('look-behind is not allowed', start, at + 3);
         if (opening.startsWith('?<')) at = source.indexOf('>', at) + 1;
         else at = source.indexOf(':', at) + 1;

@@ -22,24 +22,45 @@ const syntaxProblem = (regex: RegexNode): string | undefined => {
 export const checkRegex = (session: Session, regex: RegexNode, span: Span): boolean => {
   const invalid = syntaxProblem(regex);
   if (invalid !== undefined) {
-    session.report('E0331', span, `\`${regex.source}\` is no valid regular expression: ${invalid}`, /invalid escape/i.test(invalid)
-      ? { help: 'a backslash stands before signs that have a meaning, and before the letters of a class such as `\\d`' }
-      : {});
+    session.report(
+      'E0331',
+      span,
+      `\`${regex.source}\` is no valid regular expression: ${invalid}`,
+      /invalid escape/i.test(invalid)
+        ? {
+            help: 'a backslash stands before signs that have a meaning, and before the letters of a class such as `\\d`',
+          }
+        : {},
+    );
     return false;
   }
   const parsed = parseRegex(regex.source, regex.flags);
   // The source begins after `r"`; a quote inside is written as `\"`, so the offset holds only where there is none.
   const at = (start: number, end: number): Span =>
-    span.start === regex.span.start && !regex.source.includes('"') ? { ...span, start: span.start + 2 + start, end: span.start + 2 + end } : span;
+    span.start === regex.span.start && !regex.source.includes('"')
+      ? { ...span, start: span.start + 2 + start, end: span.start + 2 + end }
+      : span;
   if ('problem' in parsed) {
-    session.report('E0330', at(parsed.start, parsed.end), parsed.problem, { help: 'only patterns whose running time grows linearly with the text are allowed' });
+    session.report('E0330', at(parsed.start, parsed.end), parsed.problem, {
+      help: 'only patterns whose running time grows linearly with the text are allowed',
+    });
     return false;
   }
   const ambiguity = findAmbiguity(parsed.root);
   if (ambiguity === undefined) return true;
   const text = regex.source.slice(ambiguity.start, ambiguity.end);
-  session.report('E0330', at(ambiguity.start, ambiguity.end), ambiguity.kind === 'ambiguous' ? `\`${text}\` can match the same text in several ways, so its running time can grow exponentially` : `\`${text}\` is too large to be checked`, {
-    help: ambiguity.kind === 'ambiguous' ? 'let the parts of a repetition begin differently, or drop the inner repetition: `(a+)+` is `a+`' : 'use smaller counts in `{…}`',
-  });
+  session.report(
+    'E0330',
+    at(ambiguity.start, ambiguity.end),
+    ambiguity.kind === 'ambiguous'
+      ? `\`${text}\` can match the same text in several ways, so its running time can grow exponentially`
+      : `\`${text}\` is too large to be checked`,
+    {
+      help:
+        ambiguity.kind === 'ambiguous'
+          ? 'let the parts of a repetition begin differently, or drop the inner repetition: `(a+)+` is `a+`'
+          : 'use smaller counts in `{…}`',
+    },
+  );
   return false;
 };

@@ -51,23 +51,38 @@ const scorerNames = (session: Session, block: Block): readonly string[] => {
   for (let at: Block | undefined = block; at !== undefined; at = at.parent) {
     for (const binding of at.bindings.values()) {
       if (binding.kind === 'scorer') names.push(binding.name);
-      if (binding.kind === 'plugin') names.push(...[...binding.table.scorers.keys()].map((name) => `${binding.name}.${name}`));
+      if (binding.kind === 'plugin')
+        names.push(...[...binding.table.scorers.keys()].map((name) => `${binding.name}.${name}`));
     }
   }
   return [...names, ...session.catalogue.scorers.keys(), ...RANKINGS];
 };
 
-const copyScorer = (scorer: ScorerRef): ScorerRef => (scorer.kind === 'expression' ? { ...scorer, expression: copyExpression(scorer.expression) } : { ...scorer });
+const copyScorer = (scorer: ScorerRef): ScorerRef =>
+  scorer.kind === 'expression' ? { ...scorer, expression: copyExpression(scorer.expression) } : { ...scorer };
 
-export const copyTerms = (terms: readonly ScoreTerm[]): readonly ScoreTerm[] => terms.map((term) => ({ ...term, scorer: copyScorer(term.scorer) }));
+export const copyTerms = (terms: readonly ScoreTerm[]): readonly ScoreTerm[] =>
+  terms.map((term) => ({ ...term, scorer: copyScorer(term.scorer) }));
 
 /** How many parts the terms have. */
 export const sizeOfTerms = (terms: readonly ScoreTerm[]): number =>
-  terms.reduce((sum, { scorer }) => sum + 1 + (scorer.kind === 'expression' ? measureExpression(scorer.expression).size : 0), 0);
+  terms.reduce(
+    (sum, { scorer }) => sum + 1 + (scorer.kind === 'expression' ? measureExpression(scorer.expression).size : 0),
+    0,
+  );
 
-const scorerOf = (session: Session, place: Place, entry: ScorerEntry, name: string, span: Span, args: ArgsNode | undefined): ScorerRef | undefined => {
+const scorerOf = (
+  session: Session,
+  place: Place,
+  entry: ScorerEntry,
+  name: string,
+  span: Span,
+  args: ArgsNode | undefined,
+): ScorerRef | undefined => {
   if (args !== undefined && entry.options === undefined && entry.parameters.length === 0) {
-    session.report('E0309', args.span, `\`${name}\` takes no arguments`, { fix: { message: 'remove the brackets', edits: [{ span: args.span, text: '' }] } });
+    session.report('E0309', args.span, `\`${name}\` takes no arguments`, {
+      fix: { message: 'remove the brackets', edits: [{ span: args.span, text: '' }] },
+    });
     return undefined;
   }
   const checked = checkArguments(session, place, entry, name, span, args);
@@ -77,7 +92,16 @@ const scorerOf = (session: Session, place: Place, entry: ScorerEntry, name: stri
     if (expression === undefined) return undefined;
     return { kind: 'expression', name, expression, direction: entry.cost ? 'lowest' : 'score', span };
   }
-  return { kind: 'function', name: entry.name, provider: entry.provider, options: checked.options ?? {}, cost: entry.cost, instance: entry.instance, reads: entry.reads, span };
+  return {
+    kind: 'function',
+    name: entry.name,
+    provider: entry.provider,
+    options: checked.options ?? {},
+    cost: entry.cost,
+    instance: entry.instance,
+    reads: entry.reads,
+    span,
+  };
 };
 
 /** The scorer that a destination without `by` has. */
@@ -93,7 +117,10 @@ const reportProperty = (session: Session, node: ExprNode, better: 'low' | 'high'
   const written = `${ranking}(${text})`;
   session.report(code, node.span, `\`${text}\` is a property, and after \`by\` stands a scorer`, {
     help: `write \`${written}\``,
-    fix: { message: `write \`${written}\``, edits: [{ span: node.span, text: `${ranking}(${session.rawOf(node.span)})` }] },
+    fix: {
+      message: `write \`${written}\``,
+      edits: [{ span: node.span, text: `${ranking}(${session.rawOf(node.span)})` }],
+    },
   });
 };
 
@@ -107,14 +134,20 @@ const reportNoScorer = (session: Session, place: Place, node: ExprNode, value: E
   }
   const text = session.textOf(node.span);
   if (value.scope === 'candidate') {
-    session.report('E0322', node.span, `\`${text}\` is ${describeType(value.type)}, and after \`by\` stands a scorer`, { help: 'conditions on an endpoint stand in `where`' });
+    session.report('E0322', node.span, `\`${text}\` is ${describeType(value.type)}, and after \`by\` stands a scorer`, {
+      help: 'conditions on an endpoint stand in `where`',
+    });
     return;
   }
   if (isConstant(value)) {
-    session.report('E0323', node.span, `\`${text}\` scores every endpoint alike`, { help: `multiply a scorer by it: \`${text} * least_tokens\`` });
+    session.report('E0323', node.span, `\`${text}\` scores every endpoint alike`, {
+      help: `multiply a scorer by it: \`${text} * least_tokens\``,
+    });
     return;
   }
-  session.report('E0323', node.span, `\`${text}\` is the same for every endpoint, so it cannot choose among them`, { help: 'after `by` stand scorers, `lowest(…)` and `highest(…)` of properties' });
+  session.report('E0323', node.span, `\`${text}\` is the same for every endpoint, so it cannot choose among them`, {
+    help: 'after `by` stand scorers, `lowest(…)` and `highest(…)` of properties',
+  });
 };
 
 const weightOf = (session: Session, place: Place, node: ExprNode): number | undefined => {
@@ -122,15 +155,23 @@ const weightOf = (session: Session, place: Place, node: ExprNode): number | unde
   if (value === undefined) return undefined;
   const text = session.textOf(node.span);
   if (!isConstant(value) || typeof value.value !== 'number') {
-    session.report('E0326', node.span, `the weight \`${text}\` is not a constant number`, { help: 'weights are written numbers' });
+    session.report('E0326', node.span, `the weight \`${text}\` is not a constant number`, {
+      help: 'weights are written numbers',
+    });
     return undefined;
   }
   if (!isPlainNumber(value.type) && value.type !== 'percent') {
-    session.report('E0326', node.span, `the weight \`${text}\` is ${describeType(value.type)}, and a weight is a plain number`);
+    session.report(
+      'E0326',
+      node.span,
+      `the weight \`${text}\` is ${describeType(value.type)}, and a weight is a plain number`,
+    );
     return undefined;
   }
   if (value.value < 0) {
-    session.report('E0325', node.span, `the weight \`${text}\` is negative`, { help: 'write the opposite preference by `lowest(…)` or `highest(…)`' });
+    session.report('E0325', node.span, `the weight \`${text}\` is negative`, {
+      help: 'write the opposite preference by `lowest(…)` or `highest(…)`',
+    });
     return undefined;
   }
   return value.value;
@@ -154,12 +195,16 @@ export const checkTerms = (session: Session, place: Place, node: ExprNode): read
       if (operator === '-') {
         session.report('E0324', inner.operatorSpan, 'scores are added, and the higher one wins', {
           help: 'write `+`; the opposite preference is `lowest(…)` or `highest(…)` of a property',
-          ...(isScorer(right) ? { fix: { message: 'write `+`', edits: [{ span: inner.operatorSpan, text: '+' }] } } : {}),
+          ...(isScorer(right)
+            ? { fix: { message: 'write `+`', edits: [{ span: inner.operatorSpan, text: '+' }] } }
+            : {}),
         });
         return undefined;
       }
       if (isScorer(left) && isScorer(right)) {
-        session.report('E0326', inner.operatorSpan, 'scorers are not multiplied or divided by each other', { help: 'add them, each with a weight' });
+        session.report('E0326', inner.operatorSpan, 'scorers are not multiplied or divided by each other', {
+          help: 'add them, each with a weight',
+        });
         return undefined;
       }
       if (operator === '*') {
@@ -168,7 +213,9 @@ export const checkTerms = (session: Session, place: Place, node: ExprNode): read
         return scale(checkTerms(session, place, scorer), by);
       }
       if (isScorer(right)) {
-        session.report('E0326', inner.operatorSpan, 'a number is not divided by a scorer', { help: 'multiply the scorer by a weight' });
+        session.report('E0326', inner.operatorSpan, 'a number is not divided by a scorer', {
+          help: 'multiply the scorer by a weight',
+        });
         return undefined;
       }
       const by = weightOf(session, place, right);
@@ -180,14 +227,20 @@ export const checkTerms = (session: Session, place: Place, node: ExprNode): read
     }
     case 'negate':
       if (!isScorer(inner.operand)) break;
-      session.report('E0324', { ...inner.span, end: inner.operand.span.start }, 'a score has no minus: the higher one wins', {
-        help: 'write the opposite preference as `lowest(…)` or `highest(…)` of a property',
-      });
+      session.report(
+        'E0324',
+        { ...inner.span, end: inner.operand.span.start },
+        'a score has no minus: the higher one wins',
+        {
+          help: 'write the opposite preference as `lowest(…)` or `highest(…)` of a property',
+        },
+      );
       return undefined;
     case 'name':
       return checkScorerName(session, place, inner, inner, undefined);
     case 'call':
-      if (isRanking(inner.callee.text) && findBinding(place.block, inner.callee.text) === undefined) return checkRanking(session, place, inner.callee.text, inner, inner.args);
+      if (isRanking(inner.callee.text) && findBinding(place.block, inner.callee.text) === undefined)
+        return checkRanking(session, place, inner.callee.text, inner, inner.args);
       return checkScorerName(session, place, inner, inner.callee, inner.args);
     default:
   }
@@ -196,16 +249,27 @@ export const checkTerms = (session: Session, place: Place, node: ExprNode): read
   return undefined;
 };
 
-const checkRanking = (session: Session, place: Place, name: 'lowest' | 'highest', node: ExprNode, args: ArgsNode): readonly ScoreTerm[] | undefined => {
+const checkRanking = (
+  session: Session,
+  place: Place,
+  name: 'lowest' | 'highest',
+  node: ExprNode,
+  args: ArgsNode,
+): readonly ScoreTerm[] | undefined => {
   const [item] = args.items;
   if (item === undefined || args.items.length > 1 || item.name !== undefined) {
     session.report('E0309', args.span, `\`${name}\` takes one expression`, { help: `write \`${name}(queue_depth)\`` });
     return undefined;
   }
   if (looksLikeScorer(session, place.block, item.value)) {
-    session.report('E0311', item.value.span, `\`${name}\` ranks a property, and \`${session.textOf(item.value.span)}\` is a scorer already`, {
-      fix: { message: 'remove the ranking', edits: [{ span: node.span, text: session.rawOf(item.value.span) }] },
-    });
+    session.report(
+      'E0311',
+      item.value.span,
+      `\`${name}\` ranks a property, and \`${session.textOf(item.value.span)}\` is a scorer already`,
+      {
+        fix: { message: 'remove the ranking', edits: [{ span: node.span, text: session.rawOf(item.value.span) }] },
+      },
+    );
     return undefined;
   }
   const expression = checkExpression(session, place, item.value);
@@ -215,27 +279,41 @@ const checkRanking = (session: Session, place: Place, name: 'lowest' | 'highest'
     return undefined;
   }
   if (expression.scope !== 'candidate') {
-    session.report('E0323', item.value.span, `\`${session.textOf(item.value.span)}\` is the same for every endpoint, so it cannot choose among them`);
+    session.report(
+      'E0323',
+      item.value.span,
+      `\`${session.textOf(item.value.span)}\` is the same for every endpoint, so it cannot choose among them`,
+    );
     return undefined;
   }
   return [{ weight: 1, scorer: { kind: 'expression', name, expression, direction: name, span: node.span } }];
 };
 
-const checkScorerName = (session: Session, place: Place, node: ExprNode, name: NameNode, args: ArgsNode | undefined): readonly ScoreTerm[] | undefined => {
+const checkScorerName = (
+  session: Session,
+  place: Place,
+  node: ExprNode,
+  name: NameNode,
+  args: ArgsNode | undefined,
+): readonly ScoreTerm[] | undefined => {
   const resolved = resolveName(session, place.block, name);
   if (resolved.kind === 'poison') return undefined;
   if (resolved.kind === 'binding') {
     const { binding } = resolved;
     if (binding.kind === 'scorer') {
       if (args === undefined) return session.spend(binding.size, name.span) ? copyTerms(binding.terms) : undefined;
-      session.report('E0309', args.span, `\`${name.text}\` takes no arguments`, { labels: [{ span: binding.span, message: 'defined here' }] });
+      session.report('E0309', args.span, `\`${name.text}\` takes no arguments`, {
+        labels: [{ span: binding.span, message: 'defined here' }],
+      });
       return undefined;
     }
     if (binding.kind === 'value') {
       reportNoScorer(session, place, node, binding.expression);
       return undefined;
     }
-    session.report('E0204', name.span, `\`${name.text}\` is no scorer`, { labels: [{ span: binding.span, message: 'it stands for this' }] });
+    session.report('E0204', name.span, `\`${name.text}\` is no scorer`, {
+      labels: [{ span: binding.span, message: 'it stands for this' }],
+    });
     return undefined;
   }
   if (resolved.kind === 'table') {
@@ -249,23 +327,38 @@ const checkScorerName = (session: Session, place: Place, node: ExprNode, name: N
       reportProperty(session, node, value.better);
       return undefined;
     }
-    if (value !== undefined || /^(labels|tenant|alarm|param)\./.test(name.text) || (args !== undefined && isKnownFunction(name.text))) {
+    if (
+      value !== undefined ||
+      /^(labels|tenant|alarm|param)\./.test(name.text) ||
+      (args !== undefined && isKnownFunction(name.text))
+    ) {
       const checked = checkExpression(session, place, node);
       if (checked !== undefined) reportNoScorer(session, place, node, checked);
       return undefined;
     }
     const picker = resolved.table.pickers.get(resolved.name);
     if (picker !== undefined) {
-      session.report('E0204', name.span, `\`${name.text}\` is a picker, not a scorer`, { help: `write \`pick ${name.text}\` after \`by\`` });
+      session.report('E0204', name.span, `\`${name.text}\` is a picker, not a scorer`, {
+        help: `write \`pick ${name.text}\` after \`by\``,
+      });
       return undefined;
     }
   }
-  const properties = [...session.catalogue.values.values()].filter((entry) => entry.kind === 'property').map((entry) => entry.name);
-  reportUnknownName(session, place.block, name, name.span, { code: 'E0204', what: 'scorer', candidates: [scorerNames(session, place.block), properties] });
+  const properties = [...session.catalogue.values.values()]
+    .filter((entry) => entry.kind === 'property')
+    .map((entry) => entry.name);
+  reportUnknownName(session, place.block, name, name.span, {
+    code: 'E0204',
+    what: 'scorer',
+    candidates: [scorerNames(session, place.block), properties],
+  });
   return undefined;
 };
 
-const isKnownFunction = (name: string): boolean => ['min', 'max', 'avg', 'sum', 'count', 'any', 'all', 'clamp', 'number', 'duration', 'bool', 'list', 'lower'].includes(name);
+const isKnownFunction = (name: string): boolean =>
+  ['min', 'max', 'avg', 'sum', 'count', 'any', 'all', 'clamp', 'number', 'duration', 'bool', 'list', 'lower'].includes(
+    name,
+  );
 
 const findScorer = (table: NameTable, name: string): ScorerEntry | undefined => table.scorers.get(name);
 
@@ -289,34 +382,53 @@ export const checkScores = (session: Session, place: Place, by: ByNode): readonl
 };
 
 /** `pick softmax(temperature: 0.2)`. Undefined where an error has been reported. */
-export const checkPick = (session: Session, place: Place, name: NameNode, args: ArgsNode | undefined, span: Span): PickRef | undefined => {
+export const checkPick = (
+  session: Session,
+  place: Place,
+  name: NameNode,
+  args: ArgsNode | undefined,
+  span: Span,
+): PickRef | undefined => {
   const resolved = resolveName(session, place.block, name);
   if (resolved.kind === 'poison') return undefined;
   if (resolved.kind === 'binding') {
     if (resolved.binding.kind === 'picker' && args === undefined) return { ...resolved.binding.pick };
-    session.report('E0205', name.span, `\`${name.text}\` is no picker`, { labels: [{ span: resolved.binding.span, message: 'it stands for this' }] });
+    session.report('E0205', name.span, `\`${name.text}\` is no picker`, {
+      labels: [{ span: resolved.binding.span, message: 'it stands for this' }],
+    });
     return undefined;
   }
   if (resolved.kind === 'table') {
     const entry = resolved.table.pickers.get(resolved.name);
     if (entry !== undefined) {
       if (args !== undefined && entry.options === undefined) {
-        session.report('E0309', args.span, `\`${name.text}\` takes no arguments`, { fix: { message: 'remove the brackets', edits: [{ span: args.span, text: '' }] } });
+        session.report('E0309', args.span, `\`${name.text}\` takes no arguments`, {
+          fix: { message: 'remove the brackets', edits: [{ span: args.span, text: '' }] },
+        });
         return undefined;
       }
       const checked = checkArguments(session, place, entry, name.text, span, args);
-      return checked === undefined ? undefined : { name: entry.name, provider: entry.provider, options: checked.options ?? {}, span };
+      return checked === undefined
+        ? undefined
+        : { name: entry.name, provider: entry.provider, options: checked.options ?? {}, span };
     }
     if (resolved.table.scorers.has(resolved.name)) {
-      session.report('E0205', name.span, `\`${name.text}\` is a scorer, not a picker`, { help: `write it after \`by\`: \`by ${name.text}\`` });
+      session.report('E0205', name.span, `\`${name.text}\` is a scorer, not a picker`, {
+        help: `write it after \`by\`: \`by ${name.text}\``,
+      });
       return undefined;
     }
   }
-  reportUnknownName(session, place.block, name, name.span, { code: 'E0205', what: 'picker', candidates: [[...session.catalogue.pickers.keys()]] });
+  reportUnknownName(session, place.block, name, name.span, {
+    code: 'E0205',
+    what: 'picker',
+    candidates: [[...session.catalogue.pickers.keys()]],
+  });
   return undefined;
 };
 
-export const checkPickClause = (session: Session, place: Place, pick: PickNode): PickRef | undefined => checkPick(session, place, pick.name, pick.args, pick.span);
+export const checkPickClause = (session: Session, place: Place, pick: PickNode): PickRef | undefined =>
+  checkPick(session, place, pick.name, pick.args, pick.span);
 
 /** Whether a `let` with this value is a picker. */
 export const looksLikePicker = (session: Session, block: Block, node: ExprNode): boolean => {

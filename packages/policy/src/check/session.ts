@@ -91,7 +91,10 @@ export interface Place {
   /** For inlined expressions of the catalogue: the use, which takes the place of all spans inside. */
   readonly inlineAt?: Span;
   /** For inlined expressions: the options, by name. */
-  readonly constants?: ReadonlyMap<string, { readonly type: ValueType; readonly value: number | string | boolean } | undefined>;
+  readonly constants?: ReadonlyMap<
+    string,
+    { readonly type: ValueType; readonly value: number | string | boolean } | undefined
+  >;
   readonly inlineDepth?: number;
   readonly insideAggregate?: boolean;
 }
@@ -112,11 +115,13 @@ const MAX_COPIED = 1_000_000;
 
 /** Names that a policy gives may hold any character; a headline is one line. */
 const onOneLine = (text: string): string =>
-  text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, (sign) => (sign === '\n' ? '\\n' : `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`));
+  text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, (sign) =>
+    sign === '\n' ? '\\n' : `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 
 const squeeze = (text: string): string => {
   const line = /[\n\r]/.test(text) ? text.replaceAll(/#[^\n\r]*/g, ' ').replaceAll(/\s+/g, ' ') : text;
-  const points = [...line];
+  const points = Array.from(line);
   return points.length <= MAX_QUOTED ? line : `${points.slice(0, MAX_QUOTED - 1).join('')}…`;
 };
 
@@ -140,15 +145,25 @@ export const createSession = (input: SessionInput): Session => {
       spent += parts;
       if (spent <= MAX_COPIED) return true;
       if (before <= MAX_COPIED) {
-        this.report('E0142', span, `the policy grows to more than ${MAX_COPIED} parts when its \`let\`s and groups are written out`, {
-          help: 'each use of a `let`, and each rule of a group, counts with all that it stands for',
-        });
+        this.report(
+          'E0142',
+          span,
+          `the policy grows to more than ${MAX_COPIED} parts when its \`let\`s and groups are written out`,
+          {
+            help: 'each use of a `let`, and each rule of a group, counts with all that it stands for',
+          },
+        );
       }
       return false;
     },
     report(code, span, message, details) {
       input.diagnostics.push(
-        createDiagnostic(code, span, onOneLine(message), details?.help === undefined ? details : { ...details, help: onOneLine(details.help) }),
+        createDiagnostic(
+          code,
+          span,
+          onOneLine(message),
+          details?.help === undefined ? details : { ...details, help: onOneLine(details.help) },
+        ),
       );
     },
     diagnostics: input.diagnostics,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { checkOptionsPlainly } from './check-options.ts';
 import { hashParts, sha256 } from './content-hash.ts';
@@ -10,9 +10,11 @@ import { arithmeticType, formatNumber } from './value-types.ts';
 
 describe('the content hash', () => {
   test('is SHA-256, as node has it', () => {
-    fc.assert(fc.property(fc.string({ unit: 'grapheme', maxLength: 300 }), (text) => {
-      expect(sha256(text)).toBe(createHash('sha256').update(text, 'utf8').digest('hex'));
-    }));
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 300 }), (text) => {
+        expect(sha256(text)).toBe(createHash('sha256').update(text, 'utf8').digest('hex'));
+      }),
+    );
     for (const length of [0, 1, 54, 55, 56, 57, 63, 64, 65, 119, 120, 1000]) {
       const text = 'x'.repeat(length);
       expect(sha256(text)).toBe(createHash('sha256').update(text).digest('hex'));
@@ -38,13 +40,23 @@ describe('addresses of endpoints (bug-28)', () => {
     expect(normaliseAddress(text)).toEqual({ url });
   });
 
-  test.each(['10.0.0.1', 'ftp://x', 'http://u:p@h', 'http://h?x=1', 'http://h#x', 'http://', 'http://a b', 'http://h?'])('%s is refused', (text) => {
+  test.each([
+    '10.0.0.1',
+    'ftp://x',
+    'http://u:p@h',
+    'http://h?x=1',
+    'http://h#x',
+    'http://',
+    'http://a b',
+    'http://h?',
+  ])('%s is refused', (text) => {
     expect(normaliseAddress(text)).toHaveProperty('problem');
   });
 
   test('listeners are host and port', () => {
     for (const text of ['0.0.0.0:8080', '[::1]:9901', ':80', 'localhost:0']) expect(isListenAddress(text)).toBe(true);
-    for (const text of ['8080', 'localhost', '::1:80', 'h:70000', 'http://h:80']) expect(isListenAddress(text)).toBe(false);
+    for (const text of ['8080', 'localhost', '::1:80', 'h:70000', 'http://h:80'])
+      expect(isListenAddress(text)).toBe(false);
   });
 });
 
@@ -59,7 +71,17 @@ describe('windows of time', () => {
     expect(normaliseWindow(text)).toBe(window);
   });
 
-  test.each(['', 'moon', 'mon 25:00-26:00', 'mon 10:00', '10:00-10:00', '10:00-11:00 mon', 'mon 10:00-24:30', 'mon tue 10:00-11:00', 'mon-'])('%s is refused', (text) => {
+  test.each([
+    '',
+    'moon',
+    'mon 25:00-26:00',
+    'mon 10:00',
+    '10:00-10:00',
+    '10:00-11:00 mon',
+    'mon 10:00-24:30',
+    'mon tue 10:00-11:00',
+    'mon-',
+  ])('%s is refused', (text) => {
     expect(normaliseWindow(text)).toHaveProperty('problem');
   });
 
@@ -120,15 +142,36 @@ test('the plain option checker reports each violation with its pointer', () => {
       a: { type: 'integer', minimum: 1, maximum: 5 },
       b: { type: 'array', items: { type: 'string', minLength: 2 }, maxItems: 1 },
       c: { type: 'string', enum: ['x', 'y'] },
-      d: { type: 'object', properties: { e: { type: 'number', exclusiveMinimum: 0 } }, required: ['f'], additionalProperties: false },
+      d: {
+        type: 'object',
+        properties: { e: { type: 'number', exclusiveMinimum: 0 } },
+        required: ['f'],
+        additionalProperties: false,
+      },
       g: { type: 'string', pattern: '^a+$' },
     },
     required: ['z'],
     additionalProperties: false,
   } as const;
-  const problems = checkOptionsPlainly(schema, { a: 0.5, b: ['q', 'long'], c: 'z', d: { e: 0, x: 1 }, g: 'b', constructor: 1 });
+  const problems = checkOptionsPlainly(schema, {
+    a: 0.5,
+    b: ['q', 'long'],
+    c: 'z',
+    d: { e: 0, x: 1 },
+    g: 'b',
+    constructor: 1,
+  });
   expect(problems.map(({ pointer, keyword }) => `${pointer} ${keyword}`)).toEqual([
-    ' required', '/a type', '/b maxItems', '/b/0 minLength', '/c enum', '/d required', '/d/e exclusiveMinimum', '/d additionalProperties', '/g pattern', ' additionalProperties',
+    ' required',
+    '/a type',
+    '/b maxItems',
+    '/b/0 minLength',
+    '/c enum',
+    '/d required',
+    '/d/e exclusiveMinimum',
+    '/d additionalProperties',
+    '/g pattern',
+    ' additionalProperties',
   ]);
   expect(checkOptionsPlainly(schema, { z: 1, a: 2 }).map(({ keyword }) => keyword)).toEqual(['additionalProperties']);
 });

@@ -24,9 +24,25 @@ const checkTier = (session: Session, label: StringNode): TargetRef | undefined =
     if (!defined.tiersKnown || defined.tiersOpen || session.incomplete) defined.uncheckedTier ??= label.span;
     else {
       const near = suggest(name, defined.tiers.keys());
-      session.report('E0202', label.span, `unknown tier ${JSON.stringify(name)}`, near === undefined
-        ? { help: `known tiers are ${[...defined.tiers.keys()].slice(0, 8).map((tier) => JSON.stringify(tier)).join(', ')}` }
-        : { help: `did you mean ${JSON.stringify(near)}?`, fix: { message: `write ${JSON.stringify(near)}`, edits: [{ span: label.span, text: JSON.stringify(near) }] } });
+      session.report(
+        'E0202',
+        label.span,
+        `unknown tier ${JSON.stringify(name)}`,
+        near === undefined
+          ? {
+              help: `known tiers are ${[...defined.tiers.keys()]
+                .slice(0, 8)
+                .map((tier) => JSON.stringify(tier))
+                .join(', ')}`,
+            }
+          : {
+              help: `did you mean ${JSON.stringify(near)}?`,
+              fix: {
+                message: `write ${JSON.stringify(near)}`,
+                edits: [{ span: label.span, text: JSON.stringify(near) }],
+              },
+            },
+      );
       return undefined;
     }
   }
@@ -38,25 +54,55 @@ const checkTier = (session: Session, label: StringNode): TargetRef | undefined =
 const checkEndpoint = (session: Session, label: StringNode): TargetRef | undefined => {
   const { defined } = session;
   const name = label.value;
-  if (!defined.endpoints.has(name) && defined.tiersKnown && !defined.tiersOpen && !defined.endpointsOpen && !session.incomplete) {
+  if (
+    !defined.endpoints.has(name) &&
+    defined.tiersKnown &&
+    !defined.tiersOpen &&
+    !defined.endpointsOpen &&
+    !session.incomplete
+  ) {
     const near = suggest(name, defined.endpoints.keys());
-    session.report('E0203', label.span, `unknown endpoint ${JSON.stringify(name)}`, near === undefined
-      ? { help: 'endpoints are named `<tier>/<n>` unless they are given a name' }
-      : { help: `did you mean ${JSON.stringify(near)}?`, fix: { message: `write ${JSON.stringify(near)}`, edits: [{ span: label.span, text: JSON.stringify(near) }] } });
+    session.report(
+      'E0203',
+      label.span,
+      `unknown endpoint ${JSON.stringify(name)}`,
+      near === undefined
+        ? { help: 'endpoints are named `<tier>/<n>` unless they are given a name' }
+        : {
+            help: `did you mean ${JSON.stringify(near)}?`,
+            fix: {
+              message: `write ${JSON.stringify(near)}`,
+              edits: [{ span: label.span, text: JSON.stringify(near) }],
+            },
+          },
+    );
     return undefined;
   }
   return { kind: 'endpoint', name };
 };
 
 /** A target as written: `tier "70B"`, `endpoint "a/1"`, `any`, or a name bound by `let`. Undefined where an error has been reported. */
-export const checkTargetName = (session: Session, block: Block, name: NameNode, label: StringNode | undefined): TargetRef | undefined => {
+export const checkTargetName = (
+  session: Session,
+  block: Block,
+  name: NameNode,
+  label: StringNode | undefined,
+): TargetRef | undefined => {
   if (label !== undefined) {
     if (name.text === 'tier') return checkTier(session, label);
     if (name.text === 'endpoint') return checkEndpoint(session, label);
     const near = suggest(name.text, TARGET_KINDS);
-    session.report('E0226', name.span, `\`${name.text}\` is no kind of target`, near === undefined
-      ? { help: 'targets are `tier "…"`, `endpoint "…"`, `any`, and names bound by `let`' }
-      : { help: `did you mean \`${near}\`?`, fix: { message: `write \`${near}\``, edits: [{ span: name.span, text: near }] } });
+    session.report(
+      'E0226',
+      name.span,
+      `\`${name.text}\` is no kind of target`,
+      near === undefined
+        ? { help: 'targets are `tier "…"`, `endpoint "…"`, `any`, and names bound by `let`' }
+        : {
+            help: `did you mean \`${near}\`?`,
+            fix: { message: `write \`${near}\``, edits: [{ span: name.span, text: near }] },
+          },
+    );
     return undefined;
   }
   if (name.text === 'any' && findBinding(block, 'any') === undefined) return { kind: 'any' };
@@ -81,11 +127,22 @@ export const checkTargetName = (session: Session, block: Block, name: NameNode, 
     });
     return undefined;
   }
-  if (resolved.kind === 'table' && (resolved.table.values.has(resolved.name) || resolved.table.scorers.has(resolved.name) || resolved.table.pickers.has(resolved.name))) {
-    session.report('E0404', name.span, `\`${name.text}\` is no target`, { help: 'targets are `tier "…"`, `endpoint "…"`, `any`, and names bound by `let`' });
+  if (
+    resolved.kind === 'table' &&
+    (resolved.table.values.has(resolved.name) ||
+      resolved.table.scorers.has(resolved.name) ||
+      resolved.table.pickers.has(resolved.name))
+  ) {
+    session.report('E0404', name.span, `\`${name.text}\` is no target`, {
+      help: 'targets are `tier "…"`, `endpoint "…"`, `any`, and names bound by `let`',
+    });
     return undefined;
   }
-  reportUnknownName(session, block, name, name.span, { code: 'E0201', what: 'target', candidates: [targetNames(block)] });
+  reportUnknownName(session, block, name, name.span, {
+    code: 'E0201',
+    what: 'target',
+    candidates: [targetNames(block)],
+  });
   return undefined;
 };
 
@@ -112,5 +169,7 @@ export const checkTargetExpression = (session: Session, block: Block, node: Expr
 };
 
 const reportNoTarget = (session: Session, span: Span): void => {
-  session.report('E0404', span, `\`${session.textOf(span)}\` is no target`, { help: 'targets are `tier "…"`, `endpoint "…"`, `any`, and names bound by `let`' });
+  session.report('E0404', span, `\`${session.textOf(span)}\` is no target`, {
+    help: 'targets are `tier "…"`, `endpoint "…"`, `any`, and names bound by `let`',
+  });
 };

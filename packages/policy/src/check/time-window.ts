@@ -9,7 +9,11 @@ const pad = (text: string): string => text.padStart(2, '0');
  * name, a span (`mon-fri`, `sat-mon`) or a list; the times may be left out (the whole day). What is wrong comes back as `problem`.
  */
 export const normaliseWindow = (text: string): string | { readonly problem: string } => {
-  const parts = text.trim().toLowerCase().split(/\s+/).filter((part) => part !== '');
+  const parts = text
+    .trim()
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((part) => part !== '');
   if (parts.length === 0) return { problem: 'it is empty' };
   if (parts.length > 2) return { problem: 'it has more than days and times' };
   const days = new Set<string>();
@@ -18,7 +22,8 @@ export const normaliseWindow = (text: string): string | { readonly problem: stri
     if (part.includes(':')) {
       if (index < parts.length - 1) return { problem: 'the times follow the days' };
       const [from, to, ...more] = part.split('-');
-      if (from === undefined || to === undefined || more.length > 0) return { problem: `\`${part}\` is no span of times` };
+      if (from === undefined || to === undefined || more.length > 0)
+        return { problem: `\`${part}\` is no span of times` };
       const start = TIME.exec(from);
       const end = TIME.exec(to);
       if (start === null || end === null) return { problem: `\`${start === null ? from : to}\` is no time of day` };
@@ -33,7 +38,8 @@ export const normaliseWindow = (text: string): string | { readonly problem: stri
       const [from, to, ...more] = span.split('-');
       const first = WEEKDAYS.indexOf(from ?? '');
       const last = to === undefined ? first : WEEKDAYS.indexOf(to);
-      if (first < 0 || last < 0 || more.length > 0) return { problem: `\`${first < 0 ? (from ?? span) : (to ?? span)}\` is no day of the week` };
+      if (first < 0 || last < 0 || more.length > 0)
+        return { problem: `\`${first < 0 ? (from ?? span) : (to ?? span)}\` is no day of the week` };
       for (let day = first; ; day = (day + 1) % 7) {
         days.add(WEEKDAYS[day] ?? '');
         if (day === last) break;

@@ -31,11 +31,23 @@ export const describeType = (type: ValueType): string => {
 
 const plural = (type: ValueType): string => {
   if (typeof type !== 'string') return 'enum' in type ? 'names' : 'lists';
-  return { bool: 'conditions', number: 'numbers', count: 'counts', string: 'strings', duration: 'durations', bytes: 'sizes', percent: 'percents', rate: 'rates', money: 'amounts of money' }[type];
+  return {
+    bool: 'conditions',
+    number: 'numbers',
+    count: 'counts',
+    string: 'strings',
+    duration: 'durations',
+    bytes: 'sizes',
+    percent: 'percents',
+    rate: 'rates',
+    money: 'amounts of money',
+  }[type];
 };
 
-export const isEnum = (type: ValueType): type is { readonly enum: readonly string[] } => typeof type === 'object' && 'enum' in type;
-export const isList = (type: ValueType): type is { readonly list: ValueType } => typeof type === 'object' && 'list' in type;
+export const isEnum = (type: ValueType): type is { readonly enum: readonly string[] } =>
+  typeof type === 'object' && 'enum' in type;
+export const isList = (type: ValueType): type is { readonly list: ValueType } =>
+  typeof type === 'object' && 'list' in type;
 /** A string or an enumeration, which is compared with strings. */
 export const isText = (type: ValueType): boolean => type === 'string' || isEnum(type);
 export const isNumeric = (type: ValueType): boolean => isNumericType(type);

@@ -17,5 +17,11 @@ export const builtInScorers: readonly ScorerEntry[] = [
 ];
 
 export const builtInPickers: readonly PickerEntry[] = [
-  { kind: 'picker', name: 'best', doc: 'The highest score, ties by the rule of the policy.', provider: builtin, parameters: [] },
+  {
+    kind: 'picker',
+    name: 'best',
+    doc: 'The highest score, ties by the rule of the policy.',
+    provider: builtin,
+    parameters: [],
+  },
 ];

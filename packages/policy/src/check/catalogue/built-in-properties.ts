@@ -36,9 +36,14 @@ export const builtInProperties: readonly PropertyEntry[] = [
   property('decode_tokens', 'count', 'Output tokens still expected of the requests in flight.'),
   property('inflight_requests', 'count', 'Requests in flight.'),
   property('inflight_tokens', 'count', 'Prompt and output tokens of the requests in flight.'),
-  property('load', 'percent', 'Prompt tokens in flight weighed 0.1 plus decode tokens weighed 1.0, over one second of throughput; above 100 % the endpoint is behind.', {
-    expression: '(0.1 * queued_tokens + 1.0 * decode_tokens) / (throughput * 1s)',
-  }),
+  property(
+    'load',
+    'percent',
+    'Prompt tokens in flight weighed 0.1 plus decode tokens weighed 1.0, over one second of throughput; above 100 % the endpoint is behind.',
+    {
+      expression: '(0.1 * queued_tokens + 1.0 * decode_tokens) / (throughput * 1s)',
+    },
+  ),
   property('kv_cache_used', 'percent', 'Used share of the KV cache.'),
   property('prefix_hit', 'percent', 'Share of this prompt that the endpoint has cached.', high),
   property('predicted_wait', 'duration', 'Predicted time in the queue.'),
@@ -57,11 +62,21 @@ export const builtInProperties: readonly PropertyEntry[] = [
   property('model_size', 'count', 'Parameters of the model.'),
   property('context_window', 'count', 'Tokens that prompt and output may take together.', high),
   property('max_requests', 'count', 'Most requests that the endpoint takes at once, where the tier states it.', high),
-  property('max_tokens_in_flight', 'count', 'Most tokens that the endpoint takes at once, where the tier states it.', high),
+  property(
+    'max_tokens_in_flight',
+    'count',
+    'Most tokens that the endpoint takes at once, where the tier states it.',
+    high,
+  ),
   property('max_batch', 'count', 'Most requests in one batch, where the tier states it.', high),
   property('supports', strings, 'Features of the model: tools, vision, json_schema, embeddings …', high),
   property('tier', 'string', 'Tier of the endpoint.'),
-  property('weight', 'number', 'Share of the load that the endpoint is meant to take, relative to the others; 1 unless written.', high),
+  property(
+    'weight',
+    'number',
+    'Share of the load that the endpoint is meant to take, relative to the others; 1 unless written.',
+    high,
+  ),
   property('zone', 'string', 'Zone of the endpoint.'),
   property('region', 'string', 'Region of the endpoint.'),
   property('price', 'money', 'Price of the endpoint per hour.'),
@@ -70,7 +85,10 @@ export const builtInProperties: readonly PropertyEntry[] = [
   property('loras', strings, 'Adapters that are resident.', high),
   property('lora_slots_free', 'number', 'Room for more adapters.', high),
   property('has_model', 'bool', 'Whether the endpoint serves the model that the request names.', high),
-  property('has_lora', 'bool', 'Whether the adapter that the request names is resident.', { ...high, expression: 'lora in loras' }),
+  property('has_lora', 'bool', 'Whether the adapter that the request names is resident.', {
+    ...high,
+    expression: 'lora in loras',
+  }),
   property('fits_context', 'bool', 'Whether prompt and output fit the context window.', {
     ...high,
     expression: 'prompt_tokens + (max_tokens ?? output_tokens ?? 0) <= context_window',
@@ -80,10 +98,15 @@ export const builtInProperties: readonly PropertyEntry[] = [
     expression: 'load < max',
     parameters: [{ name: 'max', kind: 'value', type: 'percent', optional: true, default: 0.95, minimum: 0 }],
   }),
-  property('under_bound', 'bool', 'Whether one more request keeps the endpoint within the bound, a factor of the mean load.', {
-    ...high,
-    parameters: [{ name: 'bound', kind: 'value', type: 'number', optional: true, default: 1.25, minimum: 1 }],
-  }),
+  property(
+    'under_bound',
+    'bool',
+    'Whether one more request keeps the endpoint within the bound, a factor of the mean load.',
+    {
+      ...high,
+      parameters: [{ name: 'bound', kind: 'value', type: 'number', optional: true, default: 1.25, minimum: 1 }],
+    },
+  ),
   property('among', 'bool', 'Whether the endpoint is one of the first n for the key, a stable subset.', {
     ...high,
     parameters: [

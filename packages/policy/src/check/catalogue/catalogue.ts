@@ -3,7 +3,15 @@ import type { Provider } from '../../ir.ts';
 import { builtInPickers, builtInScorers } from './built-in-choices.ts';
 import { builtInProperties } from './built-in-properties.ts';
 import { builtInSignals } from './built-in-signals.ts';
-import type { AdmissionEntry, CatalogueEntry, Parameter, PickerEntry, PropertyEntry, ScorerEntry, SignalEntry } from './entries.ts';
+import type {
+  AdmissionEntry,
+  CatalogueEntry,
+  Parameter,
+  PickerEntry,
+  PropertyEntry,
+  ScorerEntry,
+  SignalEntry,
+} from './entries.ts';
 
 /** Names of one origin: the built-in catalogue with the first-party plugins, or one package that a policy uses. */
 export interface NameTable {
@@ -22,9 +30,17 @@ interface MutableTable {
   readonly admissions: Map<string, AdmissionEntry>;
 }
 
-const createTable = (): MutableTable => ({ values: new Map(), scorers: new Map(), pickers: new Map(), admissions: new Map() });
+const createTable = (): MutableTable => ({
+  values: new Map(),
+  scorers: new Map(),
+  pickers: new Map(),
+  admissions: new Map(),
+});
 
-const common = (entry: ManifestEntry, provider: Provider): Pick<CatalogueEntry, 'name' | 'doc' | 'provider' | 'parameters' | 'options' | 'positional'> => ({
+const common = (
+  entry: ManifestEntry,
+  provider: Provider,
+): Pick<CatalogueEntry, 'name' | 'doc' | 'provider' | 'parameters' | 'options' | 'positional'> => ({
   name: entry.name,
   doc: entry.doc,
   provider,
@@ -34,13 +50,11 @@ const common = (entry: ManifestEntry, provider: Provider): Pick<CatalogueEntry, 
 });
 
 const admissionParameters = (entry: ManifestEntry): readonly Parameter[] =>
-  (entry.arguments ?? []).map(
-    ({ name, kind, optional }): Parameter => ({
-      name,
-      kind: kind === 'value' ? 'expression' : kind,
-      ...(optional === undefined ? {} : { optional }),
-    }),
-  );
+  (entry.arguments ?? []).map(({ name, kind, optional }): Parameter => ({
+    name,
+    kind: kind === 'value' ? 'expression' : kind,
+    ...(optional === undefined ? {} : { optional }),
+  }));
 
 const addEntry = (table: MutableTable, entry: ManifestEntry, provider: Provider): void => {
   const base = common(entry, provider);
@@ -122,7 +136,10 @@ export const tableOfManifest = (manifest: PluginManifest, use?: number): NameTab
  */
 export const createCatalogue = (
   manifests: readonly PluginManifest[],
-): { readonly table: NameTable; readonly clashes: readonly { readonly name: string; readonly first: string; readonly second: string }[] } => {
+): {
+  readonly table: NameTable;
+  readonly clashes: readonly { readonly name: string; readonly first: string; readonly second: string }[];
+} => {
   const table = createTable();
   for (const entry of [...builtInSignals, ...builtInProperties]) table.values.set(entry.name, entry);
   for (const entry of builtInScorers) table.scorers.set(entry.name, entry);
@@ -145,7 +162,9 @@ export const createCatalogue = (
 };
 
 /** Names that every build knows, whichever plugins it has. */
-export const builtInNames: ReadonlySet<string> = new Set([...builtInSignals, ...builtInProperties, ...builtInScorers, ...builtInPickers].map((entry) => entry.name));
+export const builtInNames: ReadonlySet<string> = new Set(
+  [...builtInSignals, ...builtInProperties, ...builtInScorers, ...builtInPickers].map((entry) => entry.name),
+);
 
 /** Every name of a table with what it is, for suggestions and completion. */
 export const entriesOf = (table: NameTable): readonly CatalogueEntry[] => [

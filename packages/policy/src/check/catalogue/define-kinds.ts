@@ -1,9 +1,39 @@
 /** Kinds that `define` makes. */
-export const defineKinds = ['gateway', 'tier', 'endpoint', 'slo', 'tenant', 'limit', 'profile', 'discovery', 'alarm', 'param'] as const;
+export const defineKinds = [
+  'gateway',
+  'tier',
+  'endpoint',
+  'slo',
+  'tenant',
+  'limit',
+  'profile',
+  'discovery',
+  'alarm',
+  'param',
+] as const;
 
 const facts: readonly string[] = [
-  'model', 'gpu', 'gpu_count', 'precision', 'model_size', 'engine', 'max_requests', 'max_tokens_in_flight', 'max_batch', 'context_window', 'price', 'zone',
-  'region', 'labels', 'key', 'ca', 'headers', 'ejection', 'role', 'throughput', 'supports',
+  'model',
+  'gpu',
+  'gpu_count',
+  'precision',
+  'model_size',
+  'engine',
+  'max_requests',
+  'max_tokens_in_flight',
+  'max_batch',
+  'context_window',
+  'price',
+  'zone',
+  'region',
+  'labels',
+  'key',
+  'ca',
+  'headers',
+  'ejection',
+  'role',
+  'throughput',
+  'supports',
 ];
 
 /** The keys of each kind, for suggestions and completion. Profiles and discoveries take any key. */
@@ -18,13 +48,37 @@ export const defineKeys: {
   readonly param: readonly string[];
 } = {
   gateway: [
-    'listen', 'admin', 'workers', 'models', 'unknown_model', 'report_model', 'timezone', 'keys', 'tls', 'body_limit', 'trusted_proxies', 'cors', 'audit', 'shared',
+    'listen',
+    'admin',
+    'workers',
+    'models',
+    'unknown_model',
+    'report_model',
+    'timezone',
+    'keys',
+    'tls',
+    'body_limit',
+    'trusted_proxies',
+    'cors',
+    'audit',
+    'shared',
   ],
   tier: ['endpoints', ...facts],
   endpoint: ['url', 'tier', 'name', 'weight', ...facts],
   slo: ['ttft', 'tpot', 'latency'],
   tenant: ['keys', 'class', 'weight', 'limits'],
-  limit: ['key', 'requests', 'tokens', 'input_tokens', 'output_tokens', 'cost', 'concurrency', 'when', 'charge', 'share_of'],
+  limit: [
+    'key',
+    'requests',
+    'tokens',
+    'input_tokens',
+    'output_tokens',
+    'cost',
+    'concurrency',
+    'when',
+    'charge',
+    'share_of',
+  ],
   alarm: ['when', 'until', 'for'],
   param: ['env', 'default'],
 };
