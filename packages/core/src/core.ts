@@ -108,6 +108,7 @@ class RoutingCore implements Core {
   readonly router: Router;
   readonly #options: CoreOptions;
   readonly #clock: Clock;
+  readonly #logger: Logger;
   readonly #scheduler: Scheduler;
   readonly #services: RequestServices;
   readonly #queues = new AdmissionQueues();
@@ -129,6 +130,7 @@ class RoutingCore implements Core {
     const logger = options.logger ?? silentLogger;
     this.#options = options;
     this.#clock = options.clock;
+    this.#logger = logger;
     this.#scheduler = options.scheduler;
     this.#seed = (options.seed ?? 1) >>> 0;
     const random = createSeededRandom(this.#seed);
@@ -193,6 +195,7 @@ class RoutingCore implements Core {
       for (const held of retired.policy.instances) this.#instances.release(held);
     });
     this.#versions.add(version);
+    for (const notice of version.notices) this.#logger.warn(notice, { policy: version.id });
     return version;
   }
 

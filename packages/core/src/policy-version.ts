@@ -7,6 +7,7 @@ import { Frame } from './frame.ts';
 import { knownModels } from './known-models.ts';
 import type { LimitLedger } from './limits.ts';
 import type { RouteRequest } from './router.ts';
+import { unsupportedParts } from './unsupported.ts';
 import { sessionOf } from './signals/signal-producers.ts';
 
 /** How many idle frames a version keeps. */
@@ -24,6 +25,8 @@ export class PolicyVersion {
   readonly policy: BoundPolicy;
   readonly limitsByName: ReadonlyMap<string, BoundLimit>;
   readonly models: ReadonlySet<string>;
+  /** What the policy asks for and core does not act on, one sentence each. */
+  readonly notices: readonly string[];
   readonly #anyModel: boolean;
   readonly #fleet: Fleet;
   readonly #idle: Frame[] = [];
@@ -46,6 +49,7 @@ export class PolicyVersion {
     this.limitsByName = new Map(policy.limits.map((limit) => [limit.definition.name, limit]));
     const known = knownModels(program);
     this.models = known.names;
+    this.notices = unsupportedParts(program);
     this.#anyModel = known.any;
     this.#fleet = fleet;
     this.#onRetired = onRetired;

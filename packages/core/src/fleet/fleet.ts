@@ -7,6 +7,8 @@ import type { EndpointTarget } from '../router.ts';
 import { endpointRates } from './endpoint-profile.ts';
 import type { AllocateMemory, FleetTable } from './fleet-table.ts';
 import { clearEngineColumns, clearSlot, createFleetTable, FLAG, UNAVAILABLE } from './fleet-table.ts';
+import { DEFAULT_EJECTION, readEjection } from './ejection-rules.ts';
+import type { EjectionRules } from './ejection-rules.ts';
 import { createHealth } from './health.ts';
 import type { Health } from './health.ts';
 import { createPool } from './pool.ts';
@@ -92,6 +94,7 @@ export class Fleet {
   readonly #byName = new Map<string, number>();
   readonly #byIdentity = new Map<string, number>();
   readonly #identities: (string | undefined)[] = [];
+  readonly #ejection: (EjectionRules | undefined)[] = [];
   readonly #free: number[] = [];
   readonly #resolveSecret: FleetOptions['resolveSecret'];
   readonly #drained = new Set<string>();
@@ -120,6 +123,7 @@ export class Fleet {
       {
         table: this.table,
         tierSlotsOf: (slot) => this.#tiers.get(this.texts.tier[slot] ?? '') ?? [],
+        rulesOf: (slot) => this.#ejection[slot] ?? DEFAULT_EJECTION,
         changed: () => this.#changed(),
       },
       options.random,
@@ -141,11 +145,12 @@ export class Fleet {
     return this.#engineFed;
   }
 
-  /** Throws a SignalboxError `fleet_full` or `secret_missing` if these definitions cannot be applied; changes nothing. */
+  /** Throws a SignalboxError `fleet_full`, `secret_missing` or `ejection_invalid` if these definitions cannot be applied; changes nothing. */
   check(definitions: Definitions): void {
     let fresh = 0;
     for (const { identity, endpoint } of identified(definitions)) {
       if (!this.#byIdentity.has(identity)) fresh++;
+      readEjection(endpoint.ejection, endpoint.name);
       if (endpoint.key !== undefined && this.#secret(endpoint.key) === undefined) {
         const where = 'env' in endpoint.key ? `environment variable ${endpoint.key.env}` : `file ${endpoint.key.file}`;
         throw new SignalboxError(
@@ -168,6 +173,8 @@ export class Fleet {
     const { table } = this;
     this.#tiers.clear();
     this.#byName.clear();
+    // Versions keep the pools they have; tiers that are gone must not be remembered for ever.
+    this.#pools.clear();
     for (const tier of definitions.tiers) this.#tiers.set(tier.name, []);
     const kept = new Set<number>();
     let order = 0;
@@ -376,6 +383,7 @@ export class Fleet {
     texts.region[slot] = endpoint.region;
     texts.supports[slot] = endpoint.supports;
     texts.labels[slot] = endpoint.labels;
+    this.#ejection[slot] = readEjection(endpoint.ejection, endpoint.name);
     this.#address(slot, endpoint);
   }
 

@@ -84,3 +84,20 @@ test('the error rate is that of the last half minute or so, and unknown without 
   expect(fleet.health.errorRate(0, 60_000)).toBeLessThan(0.02);
   expect(fleet.health.errorRate(0, 600_000)).toBeNaN();
 });
+
+test('a tier may set its own figures, or turn ejection off', () => {
+  const fleet = fleetOf(0);
+  fleet.apply(
+    definitions([
+      tier('A', 2, { ejection: { failures: 2, duration: 1, max_share: 1 } }),
+      tier('B', 4, { ejection: false }),
+    ]),
+  );
+  fail(fleet, 0, 2, 0);
+  fail(fleet, 1, 2, 0);
+  fail(fleet, 2, 50, 0);
+  expect([0, 1, 2].map((slot) => (fleet.table.flags[slot] ?? 0) & FLAG.ejected)).toEqual([FLAG.ejected, FLAG.ejected, 0]);
+  expect(fleet.table.ejectedUntil[0]).toBe(1100);
+  expect(() => fleet.check(definitions([tier('C', 1, { ejection: { failure: 2 } })]))).toThrow(/"C\/1": ejection has no key "failure"/);
+  expect(() => fleet.check(definitions([tier('C', 1, { ejection: { failures: 0 } })]))).toThrow(/ejection.failures is 0; expected a number from 1/);
+});

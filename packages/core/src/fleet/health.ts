@@ -1,30 +1,28 @@
 // perf: reports are a few array writes each.
 import type { RandomSource } from '@signalbox/plugin-api';
+import type { EjectionRules } from './ejection-rules.ts';
 import { FLAG, UNAVAILABLE } from './fleet-table.ts';
 import type { FleetTable } from './fleet-table.ts';
 
-const FAILURES_IN_ROW = 5;
 const MIN_ATTEMPTS = 10;
-const MIN_SUCCESS = 0.8;
 const WINDOW_MS = 30_000;
-const EJECTION_MS = 10_000;
-const LONGEST_EJECTION_MS = 300_000;
 const JITTER = 0.2;
 /** After this long without an ejection the next one is as short as the first. */
 const FORGET_AFTER_MS = 300_000;
-const MOST_OF_TIER = 0.5;
 
 /** What health needs to know of the fleet around an endpoint. */
 export interface HealthNeighbours {
   readonly table: FleetTable;
   /** Slots of the endpoint's tier. */
   tierSlotsOf(slot: number): readonly number[];
+  rulesOf(slot: number): EjectionRules;
   changed(): void;
 }
 
 /**
  * Passive health: five failures in a row, or under 80 % success over some thirty seconds with ten attempts or more, eject an endpoint for
  * min(10 s · n, 300 s) plus up to 20 %, n counting its ejections, but never more than half its tier. Then one request at a time decides.
+ * A tier may set other figures (`EjectionRules`).
  */
 export interface Health {
   /** An attempt at `slot` succeeded. `ejections` is the slot's count when it was leased: one sent before an ejection does not end it. */
@@ -60,7 +58,7 @@ export function createHealth(neighbours: HealthNeighbours, random: RandomSource)
       available++;
       if ((flags & FLAG.ejected) !== 0) ejected++;
     }
-    return ejected + 1 <= available * MOST_OF_TIER;
+    return ejected + 1 <= available * neighbours.rulesOf(slot).maxShare;
   };
 
   const eject = (slot: number, nowMs: number): void => {
@@ -68,7 +66,8 @@ export function createHealth(neighbours: HealthNeighbours, random: RandomSource)
     const last = table.ejectedUntil[slot]!;
     const n = last > 0 && nowMs - last > FORGET_AFTER_MS ? 1 : table.ejections[slot]! + 1;
     table.ejections[slot] = n;
-    const length = Math.min(EJECTION_MS * n, LONGEST_EJECTION_MS) * (1 + JITTER * random.next());
+    const { durationMs, maxDurationMs } = neighbours.rulesOf(slot);
+    const length = Math.min(durationMs * n, maxDurationMs) * (1 + JITTER * random.next());
     table.ejectedUntil[slot] = Math.max(last, nowMs + length);
     table.flags[slot] = (table.flags[slot]! | FLAG.ejected) & ~FLAG.halfOpen;
     table.failuresInRow[slot] = 0;
@@ -99,8 +98,9 @@ export function createHealth(neighbours: HealthNeighbours, random: RandomSource)
       const flags = table.flags[slot]!;
       if ((flags & FLAG.ejected) !== 0) return;
       const attempts = table.attemptsDecayed[slot]!;
-      const unreliable = attempts >= MIN_ATTEMPTS && table.failuresDecayed[slot]! > attempts * (1 - MIN_SUCCESS);
-      if ((flags & FLAG.halfOpen) !== 0 || table.failuresInRow[slot]! >= FAILURES_IN_ROW || unreliable) eject(slot, nowMs);
+      const { failures, minSuccess } = neighbours.rulesOf(slot);
+      const unreliable = attempts >= MIN_ATTEMPTS && table.failuresDecayed[slot]! > attempts * (1 - minSuccess);
+      if ((flags & FLAG.halfOpen) !== 0 || table.failuresInRow[slot]! >= failures || unreliable) eject(slot, nowMs);
     },
 
     askedToWait(slot, untilMs) {

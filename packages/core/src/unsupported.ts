@@ -1,0 +1,33 @@
+import type { Modifiers, PolicyProgram } from '@signalbox/policy';
+
+/** Built-in properties that nothing in this build feeds: unknown for every endpoint unless a plugin provides them. */
+const UNFED: ReadonlySet<string> = new Set(['prefix_hit']);
+
+/**
+ * What a policy asks for and core does not act on, one sentence each, for the log and the status page: a request is routed as though it
+ * were not written, and nobody should have to find that out by measurement.
+ */
+export function unsupportedParts(program: PolicyProgram): readonly string[] {
+  const notes = new Set<string>();
+  const look = (modifiers: Modifiers, where: string): void => {
+    if (modifiers.hedge !== undefined) notes.add(`${where}: \`hedge\` is not acted on; each request is sent once at a time`);
+    if (modifiers.mirror !== undefined) notes.add(`${where}: \`mirror\` is not acted on; no copies are sent`);
+    if (modifiers.prefill !== undefined) notes.add(`${where}: \`prefill\` is not acted on; one endpoint serves prefill and decode`);
+  };
+  for (const rule of program.admission) look(rule.with, `rule ${JSON.stringify(rule.label)}`);
+  for (const rule of program.routes) {
+    for (const step of rule.steps) if (step.kind !== 'next') look(step.with, `route ${JSON.stringify(rule.label)}`);
+  }
+  for (const property of program.properties) {
+    if (property.provider.kind === 'builtin' && UNFED.has(property.key)) {
+      notes.add(`\`${property.key}\` is unknown for every endpoint: nothing in this build feeds it`);
+    }
+  }
+  for (const discovery of program.definitions.discoveries ?? []) {
+    notes.add(`discovery ${JSON.stringify(discovery.name)} is not acted on; endpoints are those that tiers list`);
+  }
+  for (const profile of program.definitions.profiles ?? []) {
+    notes.add(`profile ${JSON.stringify(profile.name)} is not acted on; state \`throughput\` on the tier`);
+  }
+  return [...notes];
+}
