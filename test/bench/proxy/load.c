@@ -1,7 +1,7 @@
 // A load generator: keep-alive HTTP/1.1 POSTs to one loopback port; one thread, epoll.
 //
 //   load -p PORT -f BODY_FILE [-c CONNECTIONS] [-r RATE] [-o RAMP_MS] [-H 'Name: value']…
-//        [-W REPLIES] [-w EVENTS] [-N REPLIES] [-n EVENTS] [-t SECONDS] [-s]
+//        [-W REPLIES] [-w EVENTS] [-N REPLIES] [-n EVENTS] [-t SECONDS] [-s] [-O]
 //
 //   -r  requests a second at fixed instants, latency counted from the instant; without it a closed loop on every
 //   connection -o  spreads the first requests over this time -W, -w  warm-up ends after this many replies and this many
@@ -51,7 +51,7 @@ typedef struct {
   long length, capacity;
 } sample;
 
-static int port, connection_count = 32, streams;
+static int port, connection_count = 32, streams, until_all_open;
 static double rate, max_seconds = 60;
 static long ramp_ms, warm_replies, warm_events, max_replies, max_events;
 static char *request;
@@ -279,7 +279,7 @@ static void read_arguments(int count, char **arguments) {
   static char extra[4096];
   const char *file = 0;
   int option;
-  while ((option = getopt(count, arguments, "p:f:c:r:o:H:W:w:N:n:t:s")) != -1) {
+  while ((option = getopt(count, arguments, "p:f:c:r:o:H:W:w:N:n:t:sO")) != -1) {
     switch (option) {
     case 'p':
       port = atoi(optarg);
@@ -317,6 +317,9 @@ static void read_arguments(int count, char **arguments) {
     case 's':
       streams = 1;
       break;
+    case 'O':
+      until_all_open = 1;
+      break;
     default:
       exit(2);
     }
@@ -341,18 +344,22 @@ static void read_arguments(int count, char **arguments) {
   fclose(input);
 }
 
+static long count_open(void) {
+  long open = 0;
+  for (int i = 0; i < connection_count; i++)
+    if (connections[i].state == BODY_BY_LENGTH || connections[i].state == BODY_BY_CHUNKS) open++;
+  return open;
+}
+
 static void print_result(double seconds, double cpu) {
   qsort(latency.us, latency.length, sizeof(float), compare);
   qsort(first_byte.us, first_byte.length, sizeof(float), compare);
   qsort(event_delay.us, event_delay.length, sizeof(float), compare);
-  long open = 0;
-  for (int i = 0; i < connection_count; i++)
-    if (connections[i].state == BODY_BY_LENGTH || connections[i].state == BODY_BY_CHUNKS) open++;
   printf("{\"seconds\":%.3f,\"cpuUs\":%.0f,\"replies\":%ld,\"events\":%ld,\"bytes\":%ld,\"errors\":%ld,\"not200\":%ld,\"connections\":"
          "%ld,"
          "\"open\":%ld,\"p50\":%.1f,\"p90\":%.1f,\"p99\":%.1f,\"firstByteP50\":%.1f,\"firstByteP99\":%.1f,"
          "\"eventDelayP50\":%.1f,\"eventDelayP99\":%.1f}\n",
-         seconds, cpu, replies, events, bytes, errors, not_200, opened, open, quantile(&latency, .5), quantile(&latency, .9),
+         seconds, cpu, replies, events, bytes, errors, not_200, opened, count_open(), quantile(&latency, .5), quantile(&latency, .9),
          quantile(&latency, .99), quantile(&first_byte, .5), quantile(&first_byte, .99), quantile(&event_delay, .5),
          quantile(&event_delay, .99));
   if (first_error[0]) fprintf(stderr, "%s\n", first_error);
@@ -376,7 +383,8 @@ int main(int count, char **arguments) {
               first_error);
       return 3;
     }
-    if (!measuring && all_replies >= warm_replies && all_events >= warm_events) {
+    if (!measuring && all_replies >= warm_replies && all_events >= warm_events &&
+        (!until_all_open || count_open() == connection_count)) {
       measuring = 1;
       measuring_from = now;
       cpu_before = cpu_us();

@@ -141,20 +141,13 @@ export const MODES: Readonly<Record<ProxyMode, (run: Run) => Promise<ModeResult>
     await drive(run, 'json', ['-c', 8, '-N', Math.ceil(warmReplies / 4), '-t', 60]);
     await delay(500);
     const idle = residentBytes(run.subject.pid);
-    const rampMs = streams;
     let open = 0;
-    const measured = await drive(
-      run,
-      'hold',
-      ['-s', '-c', streams, '-o', rampMs, '-t', rampMs / 1000 + 4],
-      async () => {
-        await delay(rampMs + 1500);
-        for (let reading = 0; reading < 4; reading++) {
-          open = Math.max(open, residentBytes(run.subject.pid));
-          await delay(400);
-        }
-      },
-    );
+    const measured = await drive(run, 'hold', ['-s', '-O', '-c', streams, '-o', streams, '-t', 3], async () => {
+      for (let reading = 0; reading < 4; reading++) {
+        await delay(500);
+        open = Math.max(open, residentBytes(run.subject.pid));
+      }
+    });
     const figures = { perStreamKB: (open - idle) / 1024 / streams, idleMiB: idle / 2 ** 20, openMiB: open / 2 ** 20 };
     const short =
       measured.result.open < streams ? `only ${measured.result.open} of ${streams} streams were open` : undefined;
