@@ -19,7 +19,11 @@ describe('every first-party name works in a policy without options', () => {
       case 'signal':
         return [kind, name, `route when ${type === 'bool' ? name : `${name} exists`} to tier "t" default to tier "t"`];
       case 'admission':
-        return [kind, name, `define slo "s" { ttft: 1s } reject when ${name}("s", tier "t") ?? false default to tier "t"`];
+        return [
+          kind,
+          name,
+          `define slo "s" { ttft: 1s } reject when ${name}("s", tier "t") ?? false default to tier "t"`,
+        ];
     }
   });
 
@@ -69,7 +73,9 @@ describe('what an expression says is what is computed', () => {
   });
 
   test('an unknown throughput counts as the mean of its tier in least_tokens', () => {
-    const bench = policyBench(`${tier('t', ['throughput: 100/s', 'throughput: 300/s', ''])} default to tier "t" by least_tokens`);
+    const bench = policyBench(
+      `${tier('t', ['throughput: 100/s', 'throughput: 300/s', ''])} default to tier "t" by least_tokens`,
+    );
     // 200/s for the third: 1000 ÷ 100, 1000 ÷ 300, 500 ÷ 200
     bench.hold('gpu-0', { decodeTokens: 1000 });
     bench.hold('gpu-1', { decodeTokens: 1000 });

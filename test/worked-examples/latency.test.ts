@@ -42,7 +42,10 @@ describe('7. at 1000 tokens/s an H100 needs 100 ms for 100 tokens, at 300 tokens
   });
 
   test('by the prediction of an idle endpoint with that throughput', () => {
-    const policy = (low: number, high: number): string => `${tier('t', ['gpu: "H100", throughput: 1000/s', 'gpu: "A100", throughput: 300/s'])}
+    const policy = (
+      low: number,
+      high: number,
+    ): string => `${tier('t', ['gpu: "H100", throughput: 1000/s', 'gpu: "A100", throughput: 300/s'])}
       route to tier "t" where predicted_latency.textbook in ${low}ms..${high}ms
       default reject`;
     const hundred = { promptTokensExact: 0, maxTokens: 100 };
@@ -60,9 +63,12 @@ test.each([
   ['A100', '70B', 15],
   ['H100', '34B', 100],
   ['L4', undefined, 100],
-] as const)('8. by the profile table, %s with %s makes %i tokens/s, and the prediction is tokens ÷ rate', (gpu, size, rate) => {
-  expect(predictSecondsTextbook(1000, gpu, size)).toBe(1000 / rate);
-});
+] as const)(
+  '8. by the profile table, %s with %s makes %i tokens/s, and the prediction is tokens ÷ rate',
+  (gpu, size, rate) => {
+    expect(predictSecondsTextbook(1000, gpu, size)).toBe(1000 / rate);
+  },
+);
 
 describe('15. a threshold T on the predicted latency', () => {
   const refuse = (threshold: number): string => `${fleet}

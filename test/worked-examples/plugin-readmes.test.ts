@@ -8,7 +8,11 @@ const readmes = globSync('plugins/*/src/*/README.md', { cwd: root }).sort();
 const SECTIONS = ['What it does', 'When to use it', 'When not', 'What it reads', 'Options', 'Example'];
 
 test('every first-party name has a README in its own folder', () => {
-  const titles = readmes.map((path) => readFileSync(root + path, 'utf8').split('\n', 1)[0]?.slice(2));
+  const titles = readmes.map((path) =>
+    readFileSync(root + path, 'utf8')
+      .split('\n', 1)[0]
+      ?.slice(2),
+  );
   expect(titles.toSorted()).toEqual(firstPartyEntries.map(({ name }) => name).toSorted());
 });
 
@@ -24,7 +28,8 @@ describe.each(readmes)('%s', (path) => {
 
   test('names what the code reads and every option with its default', () => {
     for (const key of entry?.reads ?? []) expect(text).toContain(`\`${key}\``);
-    for (const option of Object.keys(entry?.options?.properties ?? {})) expect(text).toMatch(new RegExp(`^\\| \`${option}\` \\|`, 'm'));
+    for (const option of Object.keys(entry?.options?.properties ?? {}))
+      expect(text).toMatch(new RegExp(`^\\| \`${option}\` \\|`, 'm'));
   });
 
   test('its example compiles and uses the name', () => {

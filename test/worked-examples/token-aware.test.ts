@@ -22,9 +22,14 @@ describe('9. token-aware, 100 tokens/s each, holding (500 prompt, 20 decode) and
     [100, 50],
     [2000, 100],
     [100, 500],
-  ])('a request of %i prompt and %i output tokens goes to the first, declared order breaking the tie', (promptTokensExact, maxTokens) => {
-    expect(bench('default to tier "t" by least_tokens then declared_order').send({ promptTokensExact, maxTokens })).toBe('gpu-0');
-  });
+  ])(
+    'a request of %i prompt and %i output tokens goes to the first, declared order breaking the tie',
+    (promptTokensExact, maxTokens) => {
+      expect(
+        bench('default to tier "t" by least_tokens then declared_order').send({ promptTokensExact, maxTokens }),
+      ).toBe('gpu-0');
+    },
+  );
 
   test('an endpoint at load 0.95 is no candidate, one just below is', () => {
     const cut = bench('default to tier "t" where under_load(95%) by least_tokens then declared_order');

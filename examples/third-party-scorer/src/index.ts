@@ -22,7 +22,12 @@ const plugin: Plugin = definePlugin({
   options: {
     type: 'object',
     properties: {
-      grams_per_kwh: { type: 'number', minimum: 0, default: 400, description: 'Grams of CO2 for each kWh where a region is not listed.' },
+      grams_per_kwh: {
+        type: 'number',
+        minimum: 0,
+        default: 400,
+        description: 'Grams of CO2 for each kWh where a region is not listed.',
+      },
       regions: {
         type: 'object',
         default: {},
@@ -37,12 +42,19 @@ const plugin: Plugin = definePlugin({
       least_grams: {
         doc: "Grams of CO2 that this request causes at the endpoint, fewest best: watts · seconds · the region's grams for each kWh.",
         cost: true,
-        reads: ['request.prompt_tokens', 'request.output_tokens', 'candidate.power', 'candidate.throughput', 'candidate.region'],
+        reads: [
+          'request.prompt_tokens',
+          'request.output_tokens',
+          'candidate.power',
+          'candidate.throughput',
+          'candidate.region',
+        ],
         setup({ options }: SetupContext<CarbonOptions>): ScorerInstance {
           const regions = new Map(Object.entries(options.regions));
           return {
             score(request, candidates, out) {
-              const tokens = PROMPT_WEIGHT * request.number('request.prompt_tokens') + request.number('request.output_tokens');
+              const tokens =
+                PROMPT_WEIGHT * request.number('request.prompt_tokens') + request.number('request.output_tokens');
               const power = candidates.column('candidate.power');
               const throughput = candidates.column('candidate.throughput');
               const region = candidates.values('candidate.region');

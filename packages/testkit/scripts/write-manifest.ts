@@ -9,7 +9,9 @@ import type { Plugin } from '@signalbox/plugin-api';
 for (const folder of process.argv.slice(2)) {
   const description = JSON.parse(readFileSync(resolve(folder, 'package.json'), 'utf8')) as { signalbox?: unknown };
   if (typeof description.signalbox !== 'string') {
-    process.stderr.write(`${folder}/package.json has no "signalbox": name the manifest file there, for example "./manifest.json"\n`);
+    process.stderr.write(
+      `${folder}/package.json has no "signalbox": name the manifest file there, for example "./manifest.json"\n`,
+    );
     process.exitCode = 1;
     continue;
   }

@@ -28,19 +28,28 @@ const DEFAULT_ARGUMENTS: readonly AdmissionArguments[] = [
  * The contract of one admission predicate: manifest; true, false or `undefined`; determinism; independence of order; no mutation; empty
  * pool; unknown values; declared reads; idempotent close; time.
  */
-export function admissionContract(plugin: Plugin, name: string, contract: AdmissionContractOptions = {}): readonly Check[] {
+export function admissionContract(
+  plugin: Plugin,
+  name: string,
+  contract: AdmissionContractOptions = {},
+): readonly Check[] {
   const definition = definitionOf(plugin, 'admission', name);
   const reads = definition.reads ?? [];
   const sets = contract.arguments ?? DEFAULT_ARGUMENTS;
   const title = (what: string): string => `admission ${name}: ${what}`;
   const setUp = (): AdmissionInstance => definition.setup(contractContext(plugin, definition, contract));
-  const inputs = (length: number, seed: number): SampleInput => sampleInput(reads, length, seededRandom(seed), contract.samples);
+  const inputs = (length: number, seed: number): SampleInput =>
+    sampleInput(reads, length, seededRandom(seed), contract.samples);
   const ask = (instance: AdmissionInstance, views: Views, args: AdmissionArguments): boolean | undefined => {
     const answer: unknown = instance.holds(views.request, views.candidates, args);
-    demand(answer === true || answer === false || answer === undefined, `it answered ${String(answer)}; expected true, false or undefined (unknown)`);
+    demand(
+      answer === true || answer === false || answer === undefined,
+      `it answered ${String(answer)}; expected true, false or undefined (unknown)`,
+    );
     return answer;
   };
-  const answers = (instance: AdmissionInstance, input: SampleInput): string => sets.map((args) => String(ask(instance, viewsOf(input), args))).join(', ');
+  const answers = (instance: AdmissionInstance, input: SampleInput): string =>
+    sets.map((args) => String(ask(instance, viewsOf(input), args))).join(', ');
 
   return [
     manifestCheck(plugin, 'admission', name),
@@ -50,7 +59,10 @@ export function admissionContract(plugin: Plugin, name: string, contract: Admiss
         const input = inputs(seed % 9, seed);
         const once = answers(instance, input);
         demand(answers(instance, input) === once, `the same input was answered ${once} and then otherwise`);
-        demand(answers(setUp(), input) === once, `the same input was answered ${once} and otherwise by another instance`);
+        demand(
+          answers(setUp(), input) === once,
+          `the same input was answered ${once} and otherwise by another instance`,
+        );
       }
     }),
     check(title('does not depend on the order of the candidates'), () => {
@@ -60,7 +72,10 @@ export function admissionContract(plugin: Plugin, name: string, contract: Admiss
         const order = shuffled([...input.endpoints.keys()], seededRandom(seed + 100));
         const expected = answers(instance, input);
         const given = answers(instance, reordered(input, order));
-        demand(given === expected, `candidates in the order ${order.join(', ')} were answered ${given} in place of ${expected}`);
+        demand(
+          given === expected,
+          `candidates in the order ${order.join(', ')} were answered ${given} in place of ${expected}`,
+        );
       }
     }),
     check(title('changes neither columns nor slots'), () => {
@@ -68,7 +83,10 @@ export function admissionContract(plugin: Plugin, name: string, contract: Admiss
       const views = viewsOf(inputs(6, 7));
       const content = contentOf(views, reads);
       for (const args of sets) ask(instance, views, args);
-      demand(contentOf(views, reads) === content, 'columns or slots of the candidates were changed; they belong to the host');
+      demand(
+        contentOf(views, reads) === content,
+        'columns or slots of the candidates were changed; they belong to the host',
+      );
     }),
     check(title('takes an empty pool and unknown values'), () => {
       const instance = setUp();
@@ -85,7 +103,10 @@ export function admissionContract(plugin: Plugin, name: string, contract: Admiss
       const instance = setUp();
       for (const args of sets) ask(instance, views, args);
       const undeclared = [...asked].filter((key) => !reads.includes(key));
-      demand(undeclared.length === 0, () => `asks for ${undeclared.join(', ')} without declaring it in \`reads\`; the host gives unknown for it`);
+      demand(
+        undeclared.length === 0,
+        () => `asks for ${undeclared.join(', ')} without declaring it in \`reads\`; the host gives unknown for it`,
+      );
     }),
     check(title('close is idempotent'), () => {
       const instance = setUp();
@@ -100,7 +121,10 @@ export function admissionContract(plugin: Plugin, name: string, contract: Admiss
         fastestRunMs(30, () => {
           for (const args of sets) instance.holds(views.request, views.candidates, args);
         }) / sets.length;
-      demand(fastestMs < TIME_CEILING_MS, `1,000 candidates took ${fastestMs.toFixed(1)} ms at best; the ceiling is ${TIME_CEILING_MS} ms`);
+      demand(
+        fastestMs < TIME_CEILING_MS,
+        `1,000 candidates took ${fastestMs.toFixed(1)} ms at best; the ceiling is ${TIME_CEILING_MS} ms`,
+      );
       return `${(fastestMs * 1000).toFixed(1)} µs for 1,000 candidates (best of 30)`;
     }),
   ];

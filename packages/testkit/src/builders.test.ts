@@ -11,7 +11,10 @@ describe('requestView', () => {
   });
 
   test('what is not there, not a number or not declared is unknown', () => {
-    const view = requestView({ prompt_tokens: 100, model: 'm', words: Number.NaN }, { reads: ['request.model', 'request.words'] });
+    const view = requestView(
+      { prompt_tokens: 100, model: 'm', words: Number.NaN },
+      { reads: ['request.model', 'request.words'] },
+    );
     expect(view.number('request.prompt_tokens')).toBeNaN();
     expect(view.value('request.prompt_tokens')).toBeUndefined();
     expect(view.number('request.model')).toBeNaN();
@@ -87,7 +90,15 @@ test('seeded random numbers repeat, lie in [0, 1), and are even enough', () => {
 test('setupContext fills in defaults and freezes what the host owns', () => {
   const { options } = setupContext({
     type: 'object',
-    properties: { a: { type: 'number', default: 3 }, b: { type: 'object', default: {}, properties: { c: { type: 'string', default: 'x' } }, additionalProperties: false } },
+    properties: {
+      a: { type: 'number', default: 3 },
+      b: {
+        type: 'object',
+        default: {},
+        properties: { c: { type: 'string', default: 'x' } },
+        additionalProperties: false,
+      },
+    },
     additionalProperties: false,
   }) as { readonly options: unknown };
   expect(options).toEqual({ a: 3, b: { c: 'x' } });

@@ -18,7 +18,9 @@ export interface CandidatesOptions {
 export function candidates(endpoints: readonly EndpointValues[], options: CandidatesOptions = {}): CandidateView {
   const slots = Int32Array.from(options.slots ?? endpoints.keys());
   if (slots.length !== endpoints.length) {
-    throw new RangeError(`candidates: ${endpoints.length} endpoints but ${slots.length} slots; expected one slot for each endpoint`);
+    throw new RangeError(
+      `candidates: ${endpoints.length} endpoints but ${slots.length} slots; expected one slot for each endpoint`,
+    );
   }
   const limit = slots.reduce((most, slot) => Math.max(most, slot + 1), 0);
   const numbers = new Map<string, Float64Array>();
@@ -35,12 +37,12 @@ export function candidates(endpoints: readonly EndpointValues[], options: Candid
         if (Number.isNaN(value)) continue;
       }
       let column = values.get(key);
-      if (column === undefined) values.set(key, (column = new Array<Value | undefined>(limit).fill(undefined)));
+      if (column === undefined) values.set(key, (column = Array.from<Value | undefined>({ length: limit })));
       column[slot] = value;
     }
   });
   const unknownNumbers = new Float64Array(limit).fill(Number.NaN);
-  const unknownValues = new Array<Value | undefined>(limit).fill(undefined);
+  const unknownValues = Array.from<Value | undefined>({ length: limit });
   const declared = options.reads === undefined ? undefined : new Set(options.reads);
   const allowed = (key: string): boolean => {
     options.onRead?.(key);

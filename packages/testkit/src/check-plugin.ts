@@ -25,10 +25,15 @@ export function checkPlugin(plugin: Plugin): readonly PluginProblem[] {
       const options = given['options'] as OptionSchema | undefined;
       checkSchema(options, where, report);
       for (const positional of (given['positional'] as readonly string[] | undefined) ?? []) {
-        if (options?.properties?.[positional] === undefined) report(where, `positional "${positional}" is no option; its options are ${Object.keys(options?.properties ?? {}).join(', ') || 'none'}`);
+        if (options?.properties?.[positional] === undefined)
+          report(
+            where,
+            `positional "${positional}" is no option; its options are ${Object.keys(options?.properties ?? {}).join(', ') || 'none'}`,
+          );
       }
       for (const key of (given['reads'] as readonly string[] | undefined) ?? []) {
-        if (!READ_KEY.test(key)) report(where, `reads "${key}", which is no key; write the scope, as in "candidate.queued_tokens"`);
+        if (!READ_KEY.test(key))
+          report(where, `reads "${key}", which is no key; write the scope, as in "candidate.queued_tokens"`);
       }
       if ((kind === 'signal' || kind === 'property') && given['type'] === undefined) report(where, 'has no type');
       if (kind === 'admission' && !Array.isArray(given['arguments'])) report(where, 'has no list of arguments');
@@ -39,7 +44,8 @@ export function checkPlugin(plugin: Plugin): readonly PluginProblem[] {
   }
   const manifest = toManifest(plugin);
   const copy = JSON.parse(JSON.stringify(manifest)) as unknown;
-  if (!sameJson(manifest, copy)) report('plugin', 'the manifest changes on its way through JSON: it holds a function, undefined, NaN or a symbol');
+  if (!sameJson(manifest, copy))
+    report('plugin', 'the manifest changes on its way through JSON: it holds a function, undefined, NaN or a symbol');
   return problems;
 }
 
@@ -58,18 +64,23 @@ function checkObject(schema: OptionSchema, where: string, path: string, report: 
   // An inner object may be a map from the author's keys to values of one schema; a misspelt option cannot hide in it.
   const isMap = path !== '' && typeof schema.additionalProperties === 'object';
   if (schema.additionalProperties !== false && !isMap) {
-    report(where, `its options${path} lack "additionalProperties": false, so that a misspelt option would go unnoticed`);
+    report(
+      where,
+      `its options${path} lack "additionalProperties": false, so that a misspelt option would go unnoticed`,
+    );
   }
   const required = new Set(schema.required ?? []);
   for (const name of required) {
-    if (schema.properties?.[name] === undefined) report(where, `its options${path} require "${name}", which is no property`);
+    if (schema.properties?.[name] === undefined)
+      report(where, `its options${path} require "${name}", which is no property`);
   }
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     const at = `${path}.${name}`;
     if (property.default !== undefined && !fits(property, property.default)) {
       report(where, `the default of option ${at.slice(1)} does not fit its own schema`);
     }
-    if (required.has(name) && property.default !== undefined) report(where, `option ${at.slice(1)} is required and has a default; drop one`);
+    if (required.has(name) && property.default !== undefined)
+      report(where, `option ${at.slice(1)} is required and has a default; drop one`);
     if (property.type === 'object') checkObject(property, where, at, report);
   }
 }
@@ -104,10 +115,21 @@ function fits(schema: OptionSchema, value: Json): boolean {
 /** Deep equality of plain data, in which NaN, functions and `undefined` equal nothing that JSON can hold. */
 function sameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null || Array.isArray(a) !== Array.isArray(b)) return false;
+  if (
+    typeof a !== 'object' ||
+    typeof b !== 'object' ||
+    a === null ||
+    b === null ||
+    Array.isArray(a) !== Array.isArray(b)
+  )
+    return false;
   const keys = Object.keys(a);
   return (
     keys.length === Object.keys(b).length &&
-    keys.every((key) => Object.hasOwn(b, key) && sameJson((a as { [key: string]: unknown })[key], (b as { [key: string]: unknown })[key]))
+    keys.every(
+      (key) =>
+        Object.hasOwn(b, key) &&
+        sameJson((a as { [key: string]: unknown })[key], (b as { [key: string]: unknown })[key]),
+    )
   );
 }

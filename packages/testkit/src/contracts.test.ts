@@ -76,29 +76,45 @@ test('a scorer that keeps the contract passes every check, and its time is told'
 });
 
 describe('a bad scorer fails the check it breaks', () => {
-  const each = (write: (i: number, slot: number) => number): ScorerInstance['score'] => (_request, candidates, out) => {
-    for (let i = 0; i < candidates.length; i++) out[i] = write(i, candidates.slots[i] ?? 0);
-  };
+  const each =
+    (write: (i: number, slot: number) => number): ScorerInstance['score'] =>
+    (_request, candidates, out) => {
+      for (let i = 0; i < candidates.length; i++) out[i] = write(i, candidates.slots[i] ?? 0);
+    };
 
   test('a value above 1', () => {
     expect(failedScorer(each(() => 1.5))).toContain('values are in range');
-    expect(failedScorer(each(() => 1.5), { cost: true })).toEqual([]);
+    expect(
+      failedScorer(
+        each(() => 1.5),
+        { cost: true },
+      ),
+    ).toEqual([]);
   });
 
   test('an infinite value, even as a cost', () => {
-    expect(failedScorer(each(() => Infinity), { cost: true })).toContain('values are in range');
+    expect(
+      failedScorer(
+        each(() => Infinity),
+        { cost: true },
+      ),
+    ).toContain('values are in range');
   });
 
   test('a position left out', () => {
-    expect(failedScorer((_request, candidates, out) => {
-      for (let i = 0; i < candidates.length - 1; i++) out[i] = 0.5;
-    })).toContain('writes a value for each candidate and nothing behind them');
+    expect(
+      failedScorer((_request, candidates, out) => {
+        for (let i = 0; i < candidates.length - 1; i++) out[i] = 0.5;
+      }),
+    ).toContain('writes a value for each candidate and nothing behind them');
   });
 
   test('a position too many', () => {
-    expect(failedScorer((_request, candidates, out) => {
-      for (let i = 0; i <= candidates.length; i++) out[i] = 0.5;
-    })).toContain('writes a value for each candidate and nothing behind them');
+    expect(
+      failedScorer((_request, candidates, out) => {
+        for (let i = 0; i <= candidates.length; i++) out[i] = 0.5;
+      }),
+    ).toContain('writes a value for each candidate and nothing behind them');
   });
 
   test('random numbers of its own', () => {
@@ -127,33 +143,41 @@ describe('a bad scorer fails the check it breaks', () => {
   });
 
   test('a changed column', () => {
-    expect(failedScorer((_request, candidates, out) => {
-      const load = candidates.column('candidate.load') as { [slot: number]: number };
-      for (let i = 0; i < candidates.length; i++) {
-        load[candidates.slots[i] ?? 0] = 0;
-        out[i] = 0.5;
-      }
-    })).toContain('changes neither columns, slots nor options');
+    expect(
+      failedScorer((_request, candidates, out) => {
+        const load = candidates.column('candidate.load') as { [slot: number]: number };
+        for (let i = 0; i < candidates.length; i++) {
+          load[candidates.slots[i] ?? 0] = 0;
+          out[i] = 0.5;
+        }
+      }),
+    ).toContain('changes neither columns, slots nor options');
   });
 
   test('sorted slots', () => {
-    expect(failedScorer((_request, candidates, out) => {
-      candidates.slots.sort();
-      out.fill(0.5, 0, candidates.length);
-    })).toContain('changes neither columns, slots nor options');
+    expect(
+      failedScorer((_request, candidates, out) => {
+        candidates.slots.sort();
+        out.fill(0.5, 0, candidates.length);
+      }),
+    ).toContain('changes neither columns, slots nor options');
   });
 
   test('something for an empty list', () => {
-    expect(failedScorer((_request, candidates, out) => {
-      out[0] = 0.5;
-      out.fill(0.5, 0, candidates.length);
-    })).toContain('takes an empty list and a single candidate');
+    expect(
+      failedScorer((_request, candidates, out) => {
+        out[0] = 0.5;
+        out.fill(0.5, 0, candidates.length);
+      }),
+    ).toContain('takes an empty list and a single candidate');
   });
 
   test('a division by the number of the others', () => {
-    expect(failedScorer((_request, candidates, out) => {
-      out.fill(1 / (candidates.length - 1), 0, candidates.length);
-    })).toContain('takes an empty list and a single candidate');
+    expect(
+      failedScorer((_request, candidates, out) => {
+        out.fill(1 / (candidates.length - 1), 0, candidates.length);
+      }),
+    ).toContain('takes an empty list and a single candidate');
   });
 
   test('an unknown property taken for a number', () => {
@@ -168,10 +192,12 @@ describe('a bad scorer fails the check it breaks', () => {
   });
 
   test('a key that was not declared', () => {
-    expect(failedScorer((_request, candidates, out) => {
-      candidates.column('candidate.power');
-      out.fill(0.5, 0, candidates.length);
-    })).toContain('reads only what it declares');
+    expect(
+      failedScorer((_request, candidates, out) => {
+        candidates.column('candidate.power');
+        out.fill(0.5, 0, candidates.length);
+      }),
+    ).toContain('reads only what it declares');
   });
 
   test('state kept from call to call', () => {
@@ -214,7 +240,9 @@ describe('a bad scorer fails the check it breaks', () => {
         },
       },
     });
-    expect(failuresOf(scorerContract(plugin, 's'))).toEqual({ 'threw: scorer s: instances are independent and close is idempotent': 'Error: closed twice' });
+    expect(failuresOf(scorerContract(plugin, 's'))).toEqual({
+      'threw: scorer s: instances are independent and close is idempotent': 'Error: closed twice',
+    });
   });
 
   test('instances that share what close ends', () => {
@@ -236,15 +264,19 @@ describe('a bad scorer fails the check it breaks', () => {
         },
       },
     });
-    expect(Object.keys(failuresOf(scorerContract(plugin, 's')))).toContain('instances are independent and close is idempotent');
+    expect(Object.keys(failuresOf(scorerContract(plugin, 's')))).toContain(
+      'instances are independent and close is idempotent',
+    );
   });
 
   test('a time beyond the ceiling', () => {
-    expect(failedScorer((_request, candidates, out) => {
-      const until = performance.now() + (candidates.length === 1000 ? 60 : 0);
-      while (performance.now() < until);
-      out.fill(0.5, 0, candidates.length);
-    })).toEqual(['time per 1,000 candidates']);
+    expect(
+      failedScorer((_request, candidates, out) => {
+        const until = performance.now() + (candidates.length === 1000 ? 60 : 0);
+        while (performance.now() < until);
+        out.fill(0.5, 0, candidates.length);
+      }),
+    ).toEqual(['time per 1,000 candidates']);
   });
 
   test('an ending that poisons later scores', () => {
@@ -266,12 +298,17 @@ describe('a bad scorer fails the check it breaks', () => {
         },
       },
     });
-    expect(Object.keys(failuresOf(scorerContract(plugin, 's')))).toEqual(['takes picks and endings of any slot, and still gives values in range']);
+    expect(Object.keys(failuresOf(scorerContract(plugin, 's')))).toEqual([
+      'takes picks and endings of any slot, and still gives values in range',
+    ]);
   });
 });
 
 test('an expression passes by its manifest form, and the suite says that it looked no further', () => {
-  const checks = scorerContract(pluginOf({ scorer: { s: { doc: 'Load.', reads: ['candidate.load'], expression: '1 - load' } } }), 's');
+  const checks = scorerContract(
+    pluginOf({ scorer: { s: { doc: 'Load.', reads: ['candidate.load'], expression: '1 - load' } } }),
+    's',
+  );
   expect(failuresOf(checks)).toEqual({});
   expect(checks.map(({ name }) => name).join('\n')).toMatch(/its expression runs in a compiled policy only/);
   expect(checks.map(({ run }) => run()?.note).join()).toMatch(/policy test/);
@@ -298,7 +335,16 @@ describe('filters', () => {
 
 describe('properties', () => {
   const property = (value: number, type: PropertyDefinition['type'] = 'number'): Plugin =>
-    pluginOf({ property: { p: { doc: 'Property.', type, reads, setup: () => ({ fill: (_request, candidates, out) => void out.fill(value, 0, candidates.length) }) } } });
+    pluginOf({
+      property: {
+        p: {
+          doc: 'Property.',
+          type,
+          reads,
+          setup: () => ({ fill: (_request, candidates, out) => void out.fill(value, 0, candidates.length) }),
+        },
+      },
+    });
 
   test('a finite number and NaN pass', () => {
     for (const value of [-5, 1e9, Number.NaN]) expect(failuresOf(propertyContract(property(value), 'p'))).toEqual({});
@@ -328,7 +374,9 @@ describe('properties', () => {
         },
       },
     });
-    expect(Object.keys(failuresOf(propertyContract(plugin, 'p')))).toEqual(['takes endings of any slot, and still gives values in range']);
+    expect(Object.keys(failuresOf(propertyContract(plugin, 'p')))).toEqual([
+      'takes endings of any slot, and still gives values in range',
+    ]);
   });
 });
 
@@ -352,28 +400,42 @@ describe('pickers', () => {
   });
 
   test('a position twice, one out of range, or more than asked for', () => {
-    const twice: PickerDefinition['setup'] = () => ({ pick: (_scores, candidates, _random, k, out) => (out.fill(0, 0, k), Math.min(k, candidates.length)) });
-    const outside: PickerDefinition['setup'] = () => ({ sample: (candidates, _random, out) => ((out[0] = candidates.length), Math.min(1, candidates.length)) });
+    const twice: PickerDefinition['setup'] = () => ({
+      pick: (_scores, candidates, _random, k, out) => (out.fill(0, 0, k), Math.min(k, candidates.length)),
+    });
+    const outside: PickerDefinition['setup'] = () => ({
+      sample: (candidates, _random, out) => ((out[0] = candidates.length), Math.min(1, candidates.length)),
+    });
     const tooMany: PickerDefinition['setup'] = () => ({
       pick(_scores, candidates, _random, _k, out) {
         for (let i = 0; i < candidates.length; i++) out[i] = i;
         return candidates.length;
       },
     });
-    for (const setup of [twice, outside, tooMany]) expect(picker({ setup })).toContain('gives distinct positions, and no more than asked for');
+    for (const setup of [twice, outside, tooMany])
+      expect(picker({ setup })).toContain('gives distinct positions, and no more than asked for');
   });
 
   test('nothing where there are candidates', () => {
-    expect(picker({ setup: () => ({ sample: () => 0 }) })).toContain('gives at least one position where there is a candidate');
+    expect(picker({ setup: () => ({ sample: () => 0 }) })).toContain(
+      'gives at least one position where there is a candidate',
+    );
   });
 
   test('its own random numbers', () => {
-    const setup: PickerDefinition['setup'] = () => ({ sample: (candidates, _random, out) => ((out[0] = Math.floor(Math.random() * candidates.length)), Math.min(1, candidates.length)) });
+    const setup: PickerDefinition['setup'] = () => ({
+      sample: (candidates, _random, out) => (
+        (out[0] = Math.floor(Math.random() * candidates.length)),
+        Math.min(1, candidates.length)
+      ),
+    });
     expect(picker({ setup })).toContain('the same seed gives the same choice');
   });
 
   test('changed scores', () => {
-    const setup: PickerDefinition['setup'] = () => ({ pick: (scores, candidates, _random, _k, out) => (scores.fill(0), (out[0] = 0), Math.min(1, candidates.length)) });
+    const setup: PickerDefinition['setup'] = () => ({
+      pick: (scores, candidates, _random, _k, out) => (scores.fill(0), (out[0] = 0), Math.min(1, candidates.length)),
+    });
     expect(picker({ setup })).toContain('changes neither scores, columns, slots nor options');
   });
 
@@ -415,7 +477,16 @@ describe('pickers', () => {
 
 describe('signals', () => {
   const signal = (definition: Partial<SignalDefinition>): readonly string[] =>
-    Object.keys(failuresOf(signalContract(pluginOf({ signal: { s: { doc: 'Signal.', type: 'number', setup: () => ({ evaluate: () => 1 }), ...definition } } }), 's')));
+    Object.keys(
+      failuresOf(
+        signalContract(
+          pluginOf({
+            signal: { s: { doc: 'Signal.', type: 'number', setup: () => ({ evaluate: () => 1 }), ...definition } },
+          }),
+          's',
+        ),
+      ),
+    );
 
   test('values of the declared type pass, and so does unknown', () => {
     expect(signal({})).toEqual([]);
@@ -440,7 +511,9 @@ describe('signals', () => {
   });
 
   test('a request without text that is not expected', () => {
-    const failed = signal({ setup: () => ({ evaluate: (request: ParsedRequest) => (request.lastUserMessage() as string).length }) });
+    const failed = signal({
+      setup: () => ({ evaluate: (request: ParsedRequest) => (request.lastUserMessage() as string).length }),
+    });
     expect(failed).toContain(`threw: signal s: ${name}`);
   });
 
@@ -463,7 +536,9 @@ describe('signals', () => {
         },
       };
     };
-    expect(signal({ setup: throwing })).toEqual(['threw: signal s: close is idempotent, and leaves other instances alone']);
+    expect(signal({ setup: throwing })).toEqual([
+      'threw: signal s: close is idempotent, and leaves other instances alone',
+    ]);
     const slow: SignalDefinition['setup'] = () => ({
       evaluate(request: ParsedRequest) {
         const until = performance.now() + (request.promptChars > 1000 && request.promptChars < 1100 ? 60 : 0);
@@ -478,7 +553,9 @@ describe('signals', () => {
     const late: Partial<SignalDefinition> = { setup: () => ({ evaluate: () => Promise.resolve(1) }) };
     expect(signal({ ...late, budgetMs: 20 })).toEqual([]);
     expect(signal({ ...late, budgetMs: 0 })).toEqual(['has a budget above 0 and is not declared always known']);
-    expect(signal({ ...late, budgetMs: 20, known: 'always' })).toEqual(['has a budget above 0 and is not declared always known']);
+    expect(signal({ ...late, budgetMs: 20, known: 'always' })).toEqual([
+      'has a budget above 0 and is not declared always known',
+    ]);
   });
 });
 
@@ -487,7 +564,16 @@ describe('admission', () => {
     Object.keys(
       failuresOf(
         admissionContract(
-          pluginOf({ admission: { a: { doc: 'Predicate.', reads, arguments: [{ name: 'slo', kind: 'slo' }], setup: () => (close === undefined ? { holds } : { holds, close }) } } }),
+          pluginOf({
+            admission: {
+              a: {
+                doc: 'Predicate.',
+                reads,
+                arguments: [{ name: 'slo', kind: 'slo' }],
+                setup: () => (close === undefined ? { holds } : { holds, close }),
+              },
+            },
+          }),
           'a',
         ),
       ),
@@ -506,13 +592,15 @@ describe('admission', () => {
   });
 
   test('an answer by the first candidate alone', () => {
-    expect(admission((_request, candidates) => (candidates.column('candidate.load')[candidates.slots[0] ?? 0] ?? 0) > 0.5)).toEqual([
-      'does not depend on the order of the candidates',
-    ]);
+    expect(
+      admission((_request, candidates) => (candidates.column('candidate.load')[candidates.slots[0] ?? 0] ?? 0) > 0.5),
+    ).toEqual(['does not depend on the order of the candidates']);
   });
 
   test('sorted slots', () => {
-    expect(admission((_request, candidates) => candidates.slots.sort().length > 0)).toContain('changes neither columns nor slots');
+    expect(admission((_request, candidates) => candidates.slots.sort().length > 0)).toContain(
+      'changes neither columns nor slots',
+    );
   });
 
   test('an unknown value that it cannot take', () => {
@@ -525,7 +613,9 @@ describe('admission', () => {
   });
 
   test('a key that was not declared', () => {
-    expect(admission((_request, candidates) => (candidates.column('candidate.power'), true))).toEqual(['reads only what it declares']);
+    expect(admission((_request, candidates) => (candidates.column('candidate.power'), true))).toEqual([
+      'reads only what it declares',
+    ]);
   });
 
   test('a close that throws the second time, and a time beyond the ceiling', () => {
@@ -548,22 +638,42 @@ describe('admission', () => {
 
 describe('checkPlugin', () => {
   const withOptions = (options: OptionSchema, more: Partial<ScorerDefinition> = {}): readonly string[] =>
-    checkPlugin(pluginOf({ scorer: { s: { ...good, options, ...more } as ScorerDefinition } })).map(({ where, message }) => `${where}: ${message}`);
+    checkPlugin(pluginOf({ scorer: { s: { ...good, options, ...more } as ScorerDefinition } })).map(
+      ({ where, message }) => `${where}: ${message}`,
+    );
   const closed = { type: 'object', additionalProperties: false } as const;
 
   test('a good plugin has no problems', () => {
-    expect(withOptions({ ...closed, properties: { a: { type: 'number', default: 1 } } }, { positional: ['a'] })).toEqual([]);
+    expect(
+      withOptions({ ...closed, properties: { a: { type: 'number', default: 1 } } }, { positional: ['a'] }),
+    ).toEqual([]);
   });
 
   test.each<readonly [RegExp, OptionSchema, Partial<ScorerDefinition>]>([
     [/lack "additionalProperties": false/, { type: 'object', properties: {} }, {}],
     [/lack "additionalProperties": false/, { ...closed, properties: { inner: { type: 'object' } } }, {}],
     [/not of type "object"/, { type: 'number' }, {}],
-    [/default of option a does not fit/, { ...closed, properties: { a: { type: 'number', minimum: 0, default: -1 } } }, {}],
-    [/default of option a does not fit/, { ...closed, properties: { a: { type: 'string', enum: ['x'], default: 'y' } } }, {}],
-    [/default of option inner.b does not fit/, { ...closed, properties: { inner: { ...closed, properties: { b: { type: 'integer', default: 1.5 } } } } }, {}],
+    [
+      /default of option a does not fit/,
+      { ...closed, properties: { a: { type: 'number', minimum: 0, default: -1 } } },
+      {},
+    ],
+    [
+      /default of option a does not fit/,
+      { ...closed, properties: { a: { type: 'string', enum: ['x'], default: 'y' } } },
+      {},
+    ],
+    [
+      /default of option inner.b does not fit/,
+      { ...closed, properties: { inner: { ...closed, properties: { b: { type: 'integer', default: 1.5 } } } } },
+      {},
+    ],
     [/require "z", which is no property/, { ...closed, required: ['z'] }, {}],
-    [/required and has a default/, { ...closed, required: ['a'], properties: { a: { type: 'number', default: 1 } } }, {}],
+    [
+      /required and has a default/,
+      { ...closed, required: ['a'], properties: { a: { type: 'number', default: 1 } } },
+      {},
+    ],
     [/positional "b" is no option/, { ...closed, properties: { a: { type: 'number' } } }, { positional: ['b'] }],
     [/reads "load", which is no key/, closed, { reads: ['load'] }],
   ])('%s', (message, options, more) => {
@@ -571,9 +681,13 @@ describe('checkPlugin', () => {
   });
 
   test('a manifest that JSON changes', () => {
-    expect(checkPlugin(pluginOf({ scorer: { s: { ...good, options: { ...closed, properties: { a: { type: 'number', maximum: Infinity } } } } } }))).toEqual([
-      { where: 'plugin', message: expect.stringMatching(/changes on its way through JSON/) },
-    ]);
+    expect(
+      checkPlugin(
+        pluginOf({
+          scorer: { s: { ...good, options: { ...closed, properties: { a: { type: 'number', maximum: Infinity } } } } },
+        }),
+      ),
+    ).toEqual([{ where: 'plugin', message: expect.stringMatching(/changes on its way through JSON/) }]);
   });
 
   test('fields that a kind needs', () => {
@@ -591,12 +705,16 @@ describe('checkPlugin', () => {
 
   test('the suite of an entry fails with what checkPlugin says of it', () => {
     const plugin = pluginOf({ scorer: { s: { ...good, reads: [...reads, 'load'] } } });
-    expect(failuresOf(scorerContract(plugin, 's'))).toEqual({ 'manifest, options and reads are well formed': expect.stringMatching(/reads "load"/) });
+    expect(failuresOf(scorerContract(plugin, 's'))).toEqual({
+      'manifest, options and reads are well formed': expect.stringMatching(/reads "load"/),
+    });
   });
 });
 
 test('asking for a name that is not there says what is', () => {
-  expect(() => scorerContract(pluginOf({ scorer: { s: good } }), 'z')).toThrow('plugin "subject" provides no scorer "z"; it provides s');
+  expect(() => scorerContract(pluginOf({ scorer: { s: good } }), 'z')).toThrow(
+    'plugin "subject" provides no scorer "z"; it provides s',
+  );
   expect(() => filterContract(pluginOf({ scorer: { s: good } }), 'z')).toThrow('it provides no filter at all');
 });
 

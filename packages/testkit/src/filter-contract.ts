@@ -22,7 +22,8 @@ export function filterContract(plugin: Plugin, name: string, contract: ContractO
         setup: definition.setup,
         run: (instance, { request, candidates }, out) => instance.filter(request, candidates, out),
         createOutput: (length) => new Uint8Array(length),
-        problemOf: (value) => (value === 0 || value === 1 || value === 2 ? undefined : 'none of 0 (out), 1 (in) and 2 (unknown)'),
+        problemOf: (value) =>
+          value === 0 || value === 1 || value === 2 ? undefined : 'none of 0 (out), 1 (in) and 2 (unknown)',
       },
       contract,
     ),

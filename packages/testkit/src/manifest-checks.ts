@@ -4,12 +4,20 @@ import type { Check } from './check.ts';
 import { checkPlugin } from './check-plugin.ts';
 
 /** The definition of a provided name; throws where the plugin has none of it, which is a mistake in the test. */
-export function definitionOf<K extends PluginKind>(plugin: Plugin, kind: K, name: string): NonNullable<Plugin['provides'][K]>[string] {
-  const definitions = plugin.provides[kind] as { readonly [name: string]: NonNullable<Plugin['provides'][K]>[string] } | undefined;
+export function definitionOf<K extends PluginKind>(
+  plugin: Plugin,
+  kind: K,
+  name: string,
+): NonNullable<Plugin['provides'][K]>[string] {
+  const definitions = plugin.provides[kind] as
+    | { readonly [name: string]: NonNullable<Plugin['provides'][K]>[string] }
+    | undefined;
   const definition = definitions !== undefined && Object.hasOwn(definitions, name) ? definitions[name] : undefined;
   if (definition === undefined) {
     const names = Object.keys(plugin.provides[kind] ?? {}).join(', ');
-    throw new RangeError(`plugin "${plugin.name}" provides no ${kind} "${name}"; it provides ${names === '' ? `no ${kind} at all` : names}`);
+    throw new RangeError(
+      `plugin "${plugin.name}" provides no ${kind} "${name}"; it provides ${names === '' ? `no ${kind} at all` : names}`,
+    );
   }
   return definition;
 }

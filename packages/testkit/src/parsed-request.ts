@@ -22,9 +22,12 @@ export interface ParsedRequestParts {
 /** A frozen ParsedRequest without any HTTP body: `parsedRequest({ messages: 'Is Paris in France?' })`. */
 export function parsedRequest(parts: ParsedRequestParts = {}): ParsedRequest {
   const given = typeof parts.messages === 'string' ? [{ role: 'user', text: parts.messages }] : (parts.messages ?? []);
-  const messages: readonly ParsedMessage[] = Object.freeze(given.map((message) => Object.freeze({ images: 0, ...message })));
+  const messages: readonly ParsedMessage[] = Object.freeze(
+    given.map((message) => Object.freeze({ images: 0, ...message })),
+  );
   const textOf = (role: string, last: boolean): string | undefined =>
-    (last ? messages.findLast((message) => message.role === role) : messages.find((message) => message.role === role))?.text;
+    (last ? messages.findLast((message) => message.role === role) : messages.find((message) => message.role === role))
+      ?.text;
   const prompt = messages.map((message) => message.text).join('\n');
   const toolNames = Object.freeze([...(parts.toolNames ?? [])]);
   const system = messages.filter((message) => message.role === 'system' || message.role === 'developer');
@@ -44,7 +47,8 @@ export function parsedRequest(parts: ParsedRequestParts = {}): ParsedRequest {
     promptChars: [...prompt].length,
     promptTokensExact: parts.promptTokensExact ?? Number.NaN,
     bodyBytes: new TextEncoder().encode(prompt).length,
-    metadata: (key: string) => (parts.metadata !== undefined && Object.hasOwn(parts.metadata, key) ? parts.metadata[key] : undefined),
+    metadata: (key: string) =>
+      parts.metadata !== undefined && Object.hasOwn(parts.metadata, key) ? parts.metadata[key] : undefined,
     toolNames: () => toolNames,
     messages: () => messages,
     prompt: () => prompt,

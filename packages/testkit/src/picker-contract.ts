@@ -22,7 +22,8 @@ export function pickerContract(plugin: Plugin, name: string, contract: ContractO
   const reads = definition.reads ?? [];
   const title = (what: string): string => `picker ${name}: ${what}`;
   const setUp = (): PickerInstance => definition.setup(contractContext(plugin, definition, contract));
-  const views = (length: number, seed: number): Views => viewsOf(sampleInput(reads, length, seededRandom(seed), contract.samples));
+  const views = (length: number, seed: number): Views =>
+    viewsOf(sampleInput(reads, length, seededRandom(seed), contract.samples));
   const scoresFor = (length: number, seed: number): Float64Array => {
     const random = seededRandom(seed);
     return Float64Array.from({ length }, () => random.next());
@@ -34,7 +35,12 @@ export function pickerContract(plugin: Plugin, name: string, contract: ContractO
     const count = instance.sample(views(length, seed).candidates, seededRandom(seed), out);
     return demandPositions('sample', out, count, length, length);
   };
-  const pick = (instance: PickerInstance, scores: Float64Array, k: number, seed: number): readonly number[] | undefined => {
+  const pick = (
+    instance: PickerInstance,
+    scores: Float64Array,
+    k: number,
+    seed: number,
+  ): readonly number[] | undefined => {
     if (instance.pick === undefined) return undefined;
     const { length } = scores;
     const out = new Int32Array(length + 2).fill(GUARD);
@@ -63,7 +69,8 @@ export function pickerContract(plugin: Plugin, name: string, contract: ContractO
       const instance = setUp();
       for (let seed = 1; seed <= 20; seed++) {
         const scores = scoresFor(10, seed);
-        const choice = (one: PickerInstance): string => JSON.stringify([sample(one, 10, seed), pick(one, scores, 3, seed)]);
+        const choice = (one: PickerInstance): string =>
+          JSON.stringify([sample(one, 10, seed), pick(one, scores, 3, seed)]);
         const once = choice(instance);
         demand(choice(instance) === once, `seed ${seed} gave ${once} and then something else`);
         demand(choice(setUp()) === once, `seed ${seed} gave ${once} in one instance and something else in another`);
@@ -80,7 +87,10 @@ export function pickerContract(plugin: Plugin, name: string, contract: ContractO
       instance.sample?.(view.candidates, seededRandom(5), new Int32Array(8));
       instance.pick?.(scores, view.candidates, seededRandom(5), 3, new Int32Array(8));
       demand(scores.join() === before, 'the scores were changed; they belong to the host');
-      demand(contentOf(view, reads) === content, 'columns or slots of the candidates were changed; they belong to the host');
+      demand(
+        contentOf(view, reads) === content,
+        'columns or slots of the candidates were changed; they belong to the host',
+      );
       demand(JSON.stringify(context.options) === options, 'the options were changed; they belong to the host');
     }),
     check(title('takes an empty list'), () => {
@@ -93,7 +103,10 @@ export function pickerContract(plugin: Plugin, name: string, contract: ContractO
       for (const score of [0, 0.5, 1]) {
         for (let seed = 1; seed <= 20; seed++) {
           const picked = pick(instance, new Float64Array(6).fill(score), 3, seed);
-          demand(picked === undefined || picked.length === 3, `with all scores ${score}, pick gave ${picked?.length} of 3 places`);
+          demand(
+            picked === undefined || picked.length === 3,
+            `with all scores ${score}, pick gave ${picked?.length} of 3 places`,
+          );
         }
       }
     }),
@@ -113,19 +126,34 @@ export function pickerContract(plugin: Plugin, name: string, contract: ContractO
         instance.sample?.(view.candidates, random, out);
         instance.pick?.(scores, view.candidates, random, 3, out);
       });
-      demand(fastestMs < TIME_CEILING_MS, `1,000 candidates took ${fastestMs.toFixed(1)} ms at best; the ceiling is ${TIME_CEILING_MS} ms`);
+      demand(
+        fastestMs < TIME_CEILING_MS,
+        `1,000 candidates took ${fastestMs.toFixed(1)} ms at best; the ceiling is ${TIME_CEILING_MS} ms`,
+      );
       return `${(fastestMs * 1000).toFixed(1)} µs for 1,000 candidates (best of 30)`;
     }),
   ];
 }
 
-function demandPositions(what: string, out: Int32Array, count: number, length: number, most: number): readonly number[] {
-  demand(Number.isInteger(count) && count >= 0 && count <= Math.min(most, length), `${what} returned ${count}; expected 0 to ${Math.min(most, length)}`);
+function demandPositions(
+  what: string,
+  out: Int32Array,
+  count: number,
+  length: number,
+  most: number,
+): readonly number[] {
+  demand(
+    Number.isInteger(count) && count >= 0 && count <= Math.min(most, length),
+    `${what} returned ${count}; expected 0 to ${Math.min(most, length)}`,
+  );
   const positions = [...out.subarray(0, count)];
   for (const position of positions) {
     demand(position >= 0 && position < length, `${what} gave position ${position} of ${length} candidates`);
   }
   demand(new Set(positions).size === count, `${what} gave a position twice: ${positions.join(', ')}`);
-  demand(out[length] === GUARD && out[length + 1] === GUARD, `${what} wrote behind the places for ${length} candidates`);
+  demand(
+    out[length] === GUARD && out[length + 1] === GUARD,
+    `${what} wrote behind the places for ${length} candidates`,
+  );
   return positions;
 }

@@ -28,25 +28,34 @@ export interface PositionalSubject<I extends Closeable, O extends Output> {
 /** Two different fillers, so that a position that was never written is told from one that was. */
 const FILLERS = [77, 99] as const;
 
-export function positionalChecks<I extends Closeable, O extends Output>(subject: PositionalSubject<I, O>, contract: ContractOptions): readonly Check[] {
+export function positionalChecks<I extends Closeable, O extends Output>(
+  subject: PositionalSubject<I, O>,
+  contract: ContractOptions,
+): readonly Check[] {
   const { kind, name, reads } = subject;
   const title = (what: string): string => `${kind} ${name}: ${what}`;
   const setUp = (): I => subject.setup(subject.createContext());
-  const inputs = (length: number, seed: number): SampleInput => sampleInput(reads, length, seededRandom(seed), contract.samples);
+  const inputs = (length: number, seed: number): SampleInput =>
+    sampleInput(reads, length, seededRandom(seed), contract.samples);
   const evaluate = (instance: I, input: SampleInput, filler: number = FILLERS[0]): O => {
     const out = subject.createOutput(input.endpoints.length + 3);
     out.fill(filler);
     subject.run(instance, viewsOf(input), out);
     return out;
   };
-  const valuesOf = (instance: I, input: SampleInput): readonly number[] => [...evaluate(instance, input)].slice(0, input.endpoints.length);
+  const valuesOf = (instance: I, input: SampleInput): readonly number[] =>
+    [...evaluate(instance, input)].slice(0, input.endpoints.length);
   const demandValid = (input: SampleInput, values: readonly number[], where: string): void => {
     values.forEach((value, i) => {
       const problem = subject.problemOf(value);
-      demand(problem === undefined, () => `${where}: position ${i} is ${value}, ${problem}. Its endpoint: ${JSON.stringify(input.endpoints[i])}`);
+      demand(
+        problem === undefined,
+        () => `${where}: position ${i} is ${value}, ${problem}. Its endpoint: ${JSON.stringify(input.endpoints[i])}`,
+      );
     });
   };
-  const same = (a: readonly number[], b: readonly number[]): boolean => a.length === b.length && a.every((value, i) => Object.is(value, b[i]));
+  const same = (a: readonly number[], b: readonly number[]): boolean =>
+    a.length === b.length && a.every((value, i) => Object.is(value, b[i]));
 
   return [
     check(title('values are in range'), () => {
@@ -64,7 +73,8 @@ export function positionalChecks<I extends Closeable, O extends Output>(subject:
         const written = first?.[i] !== FILLERS[0] || second?.[i] !== FILLERS[1];
         demand(written, `position ${i} of 7 was not written; each position needs a value, NaN where it is unknown`);
       }
-      for (let i = 7; i < 10; i++) demand(first?.[i] === FILLERS[0], `position ${i} was written although there are only 7 candidates`);
+      for (let i = 7; i < 10; i++)
+        demand(first?.[i] === FILLERS[0], `position ${i} was written although there are only 7 candidates`);
     }),
     check(title('is deterministic'), () => {
       const input = inputs(8, 5);
@@ -73,7 +83,10 @@ export function positionalChecks<I extends Closeable, O extends Output>(subject:
       const again = valuesOf(instance, input);
       demand(same(once, again), () => `the same input gave ${once.join(', ')} and then ${again.join(', ')}`);
       const other = valuesOf(setUp(), input);
-      demand(same(once, other), () => `two instances with the same seed gave ${once.join(', ')} and ${other.join(', ')}`);
+      demand(
+        same(once, other),
+        () => `two instances with the same seed gave ${once.join(', ')} and ${other.join(', ')}`,
+      );
     }),
     check(title('does not depend on the order of the candidates'), () => {
       const instance = setUp();
@@ -83,7 +96,10 @@ export function positionalChecks<I extends Closeable, O extends Output>(subject:
         const values = valuesOf(instance, input);
         const expected = order.map((from) => values[from] ?? Number.NaN);
         const given = valuesOf(instance, reordered(input, order));
-        demand(same(expected, given), () => `candidates in the order ${order.join(', ')} gave ${given.join(', ')}; expected ${expected.join(', ')}`);
+        demand(
+          same(expected, given),
+          () => `candidates in the order ${order.join(', ')} gave ${given.join(', ')}; expected ${expected.join(', ')}`,
+        );
       }
     }),
     check(title('changes neither columns, slots nor options'), () => {
@@ -95,13 +111,19 @@ export function positionalChecks<I extends Closeable, O extends Output>(subject:
       const content = contentOf(views, reads);
       const out = subject.createOutput(6);
       subject.run(instance, views, out);
-      demand(contentOf(views, reads) === content, 'columns or slots of the candidates were changed; they belong to the host');
+      demand(
+        contentOf(views, reads) === content,
+        'columns or slots of the candidates were changed; they belong to the host',
+      );
       demand(JSON.stringify(context.options) === before, 'the options were changed; they belong to the host');
     }),
     check(title('takes an empty list and a single candidate'), () => {
       const instance = setUp();
       const empty = evaluate(instance, inputs(0, 9));
-      demand(empty.every((value) => value === FILLERS[0]), 'something was written for an empty list of candidates');
+      demand(
+        empty.every((value) => value === FILLERS[0]),
+        'something was written for an empty list of candidates',
+      );
       const single = inputs(1, 9);
       demandValid(single, valuesOf(instance, single), 'a single candidate');
     }),
@@ -118,9 +140,16 @@ export function positionalChecks<I extends Closeable, O extends Output>(subject:
     check(title('reads only what it declares'), () => {
       const asked = new Set<string>();
       const input = inputs(5, 13);
-      subject.run(setUp(), viewsOf(input, (key) => asked.add(key)), subject.createOutput(5));
+      subject.run(
+        setUp(),
+        viewsOf(input, (key) => asked.add(key)),
+        subject.createOutput(5),
+      );
       const undeclared = [...asked].filter((key) => !reads.includes(key));
-      demand(undeclared.length === 0, () => `asks for ${undeclared.join(', ')} without declaring it in \`reads\`; the host gives unknown for it`);
+      demand(
+        undeclared.length === 0,
+        () => `asks for ${undeclared.join(', ')} without declaring it in \`reads\`; the host gives unknown for it`,
+      );
     }),
     check(title('evaluating changes no state'), () => {
       const input = inputs(6, 15);
@@ -128,7 +157,10 @@ export function positionalChecks<I extends Closeable, O extends Output>(subject:
       const used = setUp();
       for (let seed = 20; seed < 60; seed++) evaluate(used, inputs(1 + (seed % 12), seed));
       const after = valuesOf(used, input);
-      demand(same(fresh, after), () => `after 40 other evaluations the same input gave ${after.join(', ')} in place of ${fresh.join(', ')}`);
+      demand(
+        same(fresh, after),
+        () => `after 40 other evaluations the same input gave ${after.join(', ')} in place of ${fresh.join(', ')}`,
+      );
     }),
     check(title('instances are independent and close is idempotent'), () => {
       const input = inputs(5, 17);
@@ -147,7 +179,10 @@ export function positionalChecks<I extends Closeable, O extends Output>(subject:
       const views = viewsOf(input);
       const out = subject.createOutput(1000);
       const fastestMs = fastestRunMs(30, () => subject.run(instance, views, out));
-      demand(fastestMs < TIME_CEILING_MS, `1,000 candidates took ${fastestMs.toFixed(1)} ms at best; the ceiling is ${TIME_CEILING_MS} ms`);
+      demand(
+        fastestMs < TIME_CEILING_MS,
+        `1,000 candidates took ${fastestMs.toFixed(1)} ms at best; the ceiling is ${TIME_CEILING_MS} ms`,
+      );
       return `${(fastestMs * 1000).toFixed(1)} µs for 1,000 candidates (best of 30)`;
     }),
   ];

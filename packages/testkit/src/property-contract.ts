@@ -16,11 +16,15 @@ export function propertyContract(plugin: Plugin, name: string, contract: Contrac
   const manifest = manifestCheck(plugin, 'property', name);
   if ('expression' in definition) return [manifest, onlyManifest('property', name)];
   const reads = definition.reads ?? [];
-  const problemOf = (value: number): string | undefined => (Number.isNaN(value) || Number.isFinite(value) ? undefined : 'not finite; NaN is unknown');
+  const problemOf = (value: number): string | undefined =>
+    Number.isNaN(value) || Number.isFinite(value) ? undefined : 'not finite; NaN is unknown';
   return [
     manifest,
     check(`property ${name}: its type is numeric`, () => {
-      demand(isNumericType(definition.type), `type ${JSON.stringify(definition.type)} is no number, and a property by function writes numbers`);
+      demand(
+        isNumericType(definition.type),
+        `type ${JSON.stringify(definition.type)} is no number, and a property by function writes numbers`,
+      );
     }),
     ...positionalChecks<PropertyInstance, Float64Array>(
       {
@@ -42,7 +46,14 @@ export function propertyContract(plugin: Plugin, name: string, contract: Contrac
       const out = new Float64Array(20);
       instance.fill(views.request, views.candidates, out);
       for (let slot = 0; slot < 300; slot++) {
-        const failed = { ok: false, reason: 'connect', status: 0, ttftMs: Number.NaN, durationMs: Number.NaN, outputTokens: Number.NaN };
+        const failed = {
+          ok: false,
+          reason: 'connect',
+          status: 0,
+          ttftMs: Number.NaN,
+          durationMs: Number.NaN,
+          outputTokens: Number.NaN,
+        };
         instance.ended?.(slot, attemptOutcome(slot % 5 === 0 ? failed : { durationMs: 5000 * random.next() }));
       }
       instance.fill(views.request, views.candidates, out);

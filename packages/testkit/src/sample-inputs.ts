@@ -85,7 +85,12 @@ export interface SampleInput {
 }
 
 /** An input with a value for each key that is read. Slots are spread out and in no order, as in a fleet that has changed. */
-export function sampleInput(reads: readonly string[], length: number, random: RandomSource, samples: Samples = {}): SampleInput {
+export function sampleInput(
+  reads: readonly string[],
+  length: number,
+  random: RandomSource,
+  samples: Samples = {},
+): SampleInput {
   const sample = (key: string): Sample => samples[key] ?? KNOWN[key] ?? anyNumber;
   const signals: { [key: string]: Value | undefined } = {};
   for (const key of reads) {
@@ -111,7 +116,11 @@ export function shuffled<T>(list: readonly T[], random: RandomSource): T[] {
 }
 
 /** The input with some keys unknown, everywhere or at every other endpoint. */
-export function withUnknown(input: SampleInput, keys: readonly string[], where: 'everywhere' | 'every other'): SampleInput {
+export function withUnknown(
+  input: SampleInput,
+  keys: readonly string[],
+  where: 'everywhere' | 'every other',
+): SampleInput {
   const signals = { ...input.signals };
   for (const key of keys) delete signals[key];
   const endpoints = input.endpoints.map((endpoint, index) => {
@@ -150,7 +159,10 @@ export function contentOf(views: Views, reads: readonly string[]): string {
     views.candidates.length,
     [...views.candidates.slots],
     columns.map((key) =>
-      Array.from(views.candidates.slots, (slot) => [String(views.candidates.column(key)[slot]), views.candidates.values(key)[slot] ?? null]),
+      Array.from(views.candidates.slots, (slot) => [
+        String(views.candidates.column(key)[slot]),
+        views.candidates.values(key)[slot] ?? null,
+      ]),
     ),
   ]);
 }

@@ -38,7 +38,9 @@ export function scorerContract(plugin: Plugin, name: string, contract: ContractO
   const problemOf = (value: number): string | undefined => {
     if (Number.isNaN(value)) return undefined;
     if (!Number.isFinite(value)) return 'not finite';
-    return cost || (value >= 0 && value <= 1) ? undefined : 'outside [0, 1]; scale it, or declare `cost: true` and give raw cost';
+    return cost || (value >= 0 && value <= 1)
+      ? undefined
+      : 'outside [0, 1]; scale it, or declare `cost: true` and give raw cost';
   };
   return [
     manifest,

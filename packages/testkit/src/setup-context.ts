@@ -1,5 +1,14 @@
 import { applyOptionDefaults, silentLogger } from '@signalbox/plugin-api';
-import type { Clock, Json, Logger, OptionSchema, Plugin, Provided, RandomSource, SetupContext } from '@signalbox/plugin-api';
+import type {
+  Clock,
+  Json,
+  Logger,
+  OptionSchema,
+  Plugin,
+  Provided,
+  RandomSource,
+  SetupContext,
+} from '@signalbox/plugin-api';
 import type { ContractOptions } from './contract-options.ts';
 import { fakeClock } from './fake-clock.ts';
 import { seededRandom } from './seeded-random.ts';
@@ -29,8 +38,11 @@ export function setupContext(schema: OptionSchema | undefined, given: SetupConte
 
 /** The context of a provided name as the host makes it: the package's options under the name's own, defaults of both filled in. */
 export function contractContext(plugin: Plugin, definition: Provided, contract: ContractOptions): SetupContext<never> {
-  const ofPackage = plugin.options === undefined ? undefined : applyOptionDefaults(plugin.options, contract.packageOptions);
-  return setupContext(definition.options, { options: { ...(ofPackage as ContractOptions['packageOptions']), ...contract.options } });
+  const ofPackage =
+    plugin.options === undefined ? undefined : applyOptionDefaults(plugin.options, contract.packageOptions);
+  return setupContext(definition.options, {
+    options: { ...(ofPackage as ContractOptions['packageOptions']), ...contract.options },
+  });
 }
 
 function deepFreeze(value: unknown): unknown {

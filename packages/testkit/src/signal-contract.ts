@@ -1,5 +1,13 @@
 import { isNumericType } from '@signalbox/plugin-api';
-import type { AsyncSignalInstance, ParsedRequest, Plugin, SignalDefinition, SignalInstance, Value, ValueType } from '@signalbox/plugin-api';
+import type {
+  AsyncSignalInstance,
+  ParsedRequest,
+  Plugin,
+  SignalDefinition,
+  SignalInstance,
+  Value,
+  ValueType,
+} from '@signalbox/plugin-api';
 import { check, demand } from './check.ts';
 import type { Check } from './check.ts';
 import { TIME_CEILING_MS } from './contract-options.ts';
@@ -46,8 +54,14 @@ export function signalContract(plugin: Plugin, name: string, contract: ContractO
     return [
       manifest,
       check(title('has a budget above 0 and is not declared always known'), () => {
-        demand(definition.budgetMs !== undefined && definition.budgetMs > 0, `its budget is ${definition.budgetMs} ms; expected more than 0`);
-        demand(definition.known !== 'always', 'an asynchronous signal can be late, so that `known: "always"` is a promise it cannot keep');
+        demand(
+          definition.budgetMs !== undefined && definition.budgetMs > 0,
+          `its budget is ${definition.budgetMs} ms; expected more than 0`,
+        );
+        demand(
+          definition.known !== 'always',
+          'an asynchronous signal can be late, so that `known: "always"` is a promise it cannot keep',
+        );
       }),
     ];
   }
@@ -71,7 +85,10 @@ export function signalContract(plugin: Plugin, name: string, contract: ContractO
         .map((request) => instance.evaluate(request, view))
         .toReversed();
       first.forEach((value, i) => {
-        demand(JSON.stringify(value) === JSON.stringify(again[i]), () => `the same request gave ${String(value)} and then ${String(again[i])}`);
+        demand(
+          JSON.stringify(value) === JSON.stringify(again[i]),
+          () => `the same request gave ${String(value)} and then ${String(again[i])}`,
+        );
       });
     }),
     check(title('close is idempotent, and leaves other instances alone'), () => {
@@ -83,16 +100,23 @@ export function signalContract(plugin: Plugin, name: string, contract: ContractO
     }),
     check(title('time for 1 KB of text'), () => {
       const instance = setUp();
-      const request = parsedRequest({ messages: 'Consider, in detail, how the 27 member states (and others) would respond; why? '.repeat(13) });
+      const request = parsedRequest({
+        messages: 'Consider, in detail, how the 27 member states (and others) would respond; why? '.repeat(13),
+      });
       const fastestMs = fastestRunMs(300, () => void instance.evaluate(request, view));
-      demand(fastestMs < TIME_CEILING_MS, `1 KB of text took ${fastestMs.toFixed(1)} ms at best; the ceiling is ${TIME_CEILING_MS} ms`);
+      demand(
+        fastestMs < TIME_CEILING_MS,
+        `1 KB of text took ${fastestMs.toFixed(1)} ms at best; the ceiling is ${TIME_CEILING_MS} ms`,
+      );
       return `${(fastestMs * 1000).toFixed(1)} µs for 1 KB (best of 300)`;
     }),
   ];
 }
 
 function synchronous(plugin: Plugin, definition: SignalDefinition, contract: ContractOptions): SignalInstance {
-  const instance: SignalInstance | AsyncSignalInstance = definition.setup(contractContext(plugin, definition, contract));
+  const instance: SignalInstance | AsyncSignalInstance = definition.setup(
+    contractContext(plugin, definition, contract),
+  );
   return {
     evaluate(request, view) {
       const value = (instance as SignalInstance).evaluate(request, view) as Value | PromiseLike<unknown> | undefined;
@@ -114,14 +138,19 @@ function problemOf(type: ValueType, always: boolean, value: Value | undefined): 
   }
   if (value === undefined) return always ? 'although it is declared always known' : undefined;
   if (type === 'bool') return typeof value === 'boolean' ? undefined : 'but a bool was declared; unknown is undefined';
-  if (type === 'string') return typeof value === 'string' ? undefined : 'but a string was declared; unknown is undefined';
+  if (type === 'string')
+    return typeof value === 'string' ? undefined : 'but a string was declared; unknown is undefined';
   if (typeof type === 'object' && 'enum' in type) {
-    return typeof value === 'string' && type.enum.includes(value) ? undefined : `but one of ${type.enum.join(', ')} was declared`;
+    return typeof value === 'string' && type.enum.includes(value)
+      ? undefined
+      : `but one of ${type.enum.join(', ')} was declared`;
   }
   return Array.isArray(value) ? undefined : 'but a list was declared';
 }
 
 function describe(request: ParsedRequest): string {
   const text = request.lastUserMessage();
-  return text === undefined ? 'a request without text' : JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
+  return text === undefined
+    ? 'a request without text'
+    : JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
 }

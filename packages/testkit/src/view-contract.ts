@@ -7,12 +7,25 @@ import type { Views } from './sample-inputs.ts';
 export interface ViewFacts {
   readonly reads: readonly string[];
   /** In the order of the candidates. A missing property is unknown. */
-  readonly endpoints: readonly { readonly name: string; readonly zone?: string; readonly throughput?: number; readonly queued_tokens: number }[];
+  readonly endpoints: readonly {
+    readonly name: string;
+    readonly zone?: string;
+    readonly throughput?: number;
+    readonly queued_tokens: number;
+  }[];
   readonly signals: { readonly [key: string]: Value };
 }
 
 const FACTS: ViewFacts = {
-  reads: ['candidate.name', 'candidate.zone', 'candidate.throughput', 'candidate.queued_tokens', 'request.prompt_tokens', 'request.model', 'request.user'],
+  reads: [
+    'candidate.name',
+    'candidate.zone',
+    'candidate.throughput',
+    'candidate.queued_tokens',
+    'request.prompt_tokens',
+    'request.model',
+    'request.user',
+  ],
   endpoints: [
     { name: 'gpu-0', zone: 'a', throughput: 300, queued_tokens: 40 },
     { name: 'gpu-1', throughput: 100, queued_tokens: 0 },
@@ -35,13 +48,17 @@ export function viewContract(show: (facts: ViewFacts, inspect: (views: Views) =>
       });
       demand(calls > 0, 'the host never called the plugin');
     });
-  const equal = (what: string, given: unknown, expected: unknown): void => demand(Object.is(given, expected), `${what} is ${String(given)}; expected ${String(expected)}`);
+  const equal = (what: string, given: unknown, expected: unknown): void =>
+    demand(Object.is(given, expected), `${what} is ${String(given)}; expected ${String(expected)}`);
 
   return [
     views('each candidate has a position and a slot of its own', ({ candidates }) => {
       equal('length', candidates.length, 3);
       const slots = [...candidates.slots.subarray(0, candidates.length)];
-      demand(new Set(slots).size === 3 && slots.every((slot) => Number.isInteger(slot) && slot >= 0), `slots are ${slots.join(', ')}`);
+      demand(
+        new Set(slots).size === 3 && slots.every((slot) => Number.isInteger(slot) && slot >= 0),
+        `slots are ${slots.join(', ')}`,
+      );
     }),
     views('numeric columns are indexed by slot', ({ candidates }) => {
       const throughput = candidates.column('candidate.throughput');
@@ -77,7 +94,10 @@ export function viewContract(show: (facts: ViewFacts, inspect: (views: Views) =>
       equal('value of path', request.value('request.path'), undefined);
     }),
     views('the seed is a uint32', ({ request }) => {
-      demand(Number.isInteger(request.seed) && request.seed >= 0 && request.seed < 2 ** 32, `the seed is ${request.seed}`);
+      demand(
+        Number.isInteger(request.seed) && request.seed >= 0 && request.seed < 2 ** 32,
+        `the seed is ${request.seed}`,
+      );
     }),
   ];
 }

@@ -90,7 +90,10 @@ function predictByProfile(model: LatencyModel, held: Held, shape: Shape, out: Pr
   const context = held.promptTokens + held.decodeTokens / 2 + shape.promptTokens + shape.outputTokens / 2;
   const perStep = held.decodeTokens > 0 ? (held.requests * held.promptTokens) / held.decodeTokens : 0;
   const stepMs = decodeStepMs(model, batch, context, perStep);
-  let waitMs = held.waitingRequests > 0 ? held.waitingRequests * model.prefill.fixedMs + held.queuedTokens * model.prefill.perTokenMs : 0;
+  let waitMs =
+    held.waitingRequests > 0
+      ? held.waitingRequests * model.prefill.fixedMs + held.queuedTokens * model.prefill.perTokenMs
+      : 0;
   if (held.beyondBatch > 0 && held.requests > 0) {
     const tokensEach = held.decodeTokens / held.requests;
     const running = Math.max(1, held.requests - held.beyondBatch);
@@ -121,7 +124,10 @@ export interface PredictionColumns {
 export function createColumnReader(): (request: RequestView, candidates: CandidateView) => PredictionColumns {
   const shape = { promptTokens: 0, outputTokens: 0 };
   const held = { requests: 0, queuedTokens: 0, waitingRequests: 0, decodeTokens: 0, promptTokens: 0, beyondBatch: 0 };
-  const profile = { kind: 'profile', model: { prefill: { fixedMs: 0, perTokenMs: 0 }, decode: { aMs: 0, bMs: 0, kMs: 0, pMs: 0 } } } as const;
+  const profile = {
+    kind: 'profile',
+    model: { prefill: { fixedMs: 0, perTokenMs: 0 }, decode: { aMs: 0, bMs: 0, kMs: 0, pMs: 0 } },
+  } as const;
   const prefill: { fixedMs: number; perTokenMs: number } = profile.model.prefill;
   const decode: { aMs: number; bMs: number; kMs: number; pMs: number } = profile.model.decode;
   const throughputOnly = { kind: 'throughput', tokensPerSecond: 0 } as const;

@@ -7,7 +7,14 @@ import { createPredictor, predictionOptions } from './predictor.ts';
 import type { PredictedTimes, Predictor } from './predictor.ts';
 
 /** 1000 prompt tokens take 110 ms, an output token takes 20 ms whatever the batch. */
-const endpoint: EndpointValues = { prefill_fixed: 10, prefill_per_token: 0.1, decode_a: 20, decode_b: 0, decode_k: 0, decode_p: 0 };
+const endpoint: EndpointValues = {
+  prefill_fixed: 10,
+  prefill_per_token: 0.1,
+  decode_a: 20,
+  decode_b: 0,
+  decode_k: 0,
+  decode_p: 0,
+};
 const request = requestView({ prompt_tokens: 1000, output_tokens: 101 });
 const before = { inflightRequests: 0, queuedTokens: 0, decodeTokens: 0 };
 
@@ -17,10 +24,22 @@ interface Rig {
   at(slot: number): PredictedTimes;
 }
 
-function rig(options: { readonly window?: number; readonly percentile?: number } = {}, endpoints: readonly EndpointValues[] = [endpoint, endpoint]): Rig {
+function rig(
+  options: { readonly window?: number; readonly percentile?: number } = {},
+  endpoints: readonly EndpointValues[] = [endpoint, endpoint],
+): Rig {
   const clock = fakeClock();
-  const context = setupContext(predictionOptions, { clock, options: options.window === undefined ? {} : { window: options.window } });
-  const predictor = createPredictor({ ...context, options: { window: options.window ?? 60, ...(options.percentile === undefined ? {} : { percentile: options.percentile }) } });
+  const context = setupContext(predictionOptions, {
+    clock,
+    options: options.window === undefined ? {} : { window: options.window },
+  });
+  const predictor = createPredictor({
+    ...context,
+    options: {
+      window: options.window ?? 60,
+      ...(options.percentile === undefined ? {} : { percentile: options.percentile }),
+    },
+  });
   const view = candidates(endpoints);
   return {
     predictor,
@@ -35,7 +54,14 @@ function rig(options: { readonly window?: number; readonly percentile?: number }
 /** An attempt of 1000 prompt and 101 output tokens at an idle endpoint that is `slowness` times as slow as its profile. */
 function measured(slowness: number, more: Partial<AttemptOutcome> = {}): AttemptOutcome {
   const ttftMs = 110 * slowness;
-  return attemptOutcome({ promptTokens: 1000, outputTokens: 101, ttftMs, durationMs: ttftMs + 2000 * slowness, before, ...more });
+  return attemptOutcome({
+    promptTokens: 1000,
+    outputTokens: 101,
+    ttftMs,
+    durationMs: ttftMs + 2000 * slowness,
+    before,
+    ...more,
+  });
 }
 
 test('before anything is measured the profile speaks', () => {
@@ -63,7 +89,14 @@ test('a busy endpoint is not taken for a slow one: the load that an attempt met 
   at(0);
   // 5000 prompt tokens ahead: 10 ms and 500 ms more before the first token.
   for (let i = 0; i < 20; i++) {
-    predictor.ended(0, measured(1, { ttftMs: 110 + 510, durationMs: 110 + 510 + 2000, before: { inflightRequests: 1, queuedTokens: 5000, decodeTokens: 100 } }));
+    predictor.ended(
+      0,
+      measured(1, {
+        ttftMs: 110 + 510,
+        durationMs: 110 + 510 + 2000,
+        before: { inflightRequests: 1, queuedTokens: 5000, decodeTokens: 100 },
+      }),
+    );
   }
   expect(at(0).ttft).toBeCloseTo(0.11, 9);
 });
@@ -110,7 +143,16 @@ test('a percentile above the middle adds what the measurements spread', () => {
 describe('nothing is learned from', () => {
   test.each([
     ['a failure', measured(4, { ok: false })],
-    ['an attempt without what it met', attemptOutcome({ promptTokens: 1000, outputTokens: 101, ttftMs: 900, durationMs: 5000, before: undefined } as never)],
+    [
+      'an attempt without what it met',
+      attemptOutcome({
+        promptTokens: 1000,
+        outputTokens: 101,
+        ttftMs: 900,
+        durationMs: 5000,
+        before: undefined,
+      } as never),
+    ],
     ['unknown token counts', measured(4, { promptTokens: Number.NaN })],
     ['unknown times', measured(4, { ttftMs: Number.NaN, durationMs: Number.NaN })],
   ])('%s', (_what, outcome) => {

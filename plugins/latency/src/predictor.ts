@@ -28,7 +28,8 @@ export const predictionOptions: OptionSchema = {
       exclusiveMinimum: 0,
       default: 60,
       'x-unit': 'duration',
-      description: 'How long what was learned of an endpoint counts: it fades towards the profile with this time constant.',
+      description:
+        'How long what was learned of an endpoint counts: it fades towards the profile with this time constant.',
     },
   },
   additionalProperties: false,

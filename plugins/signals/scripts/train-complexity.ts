@@ -41,11 +41,15 @@ function toRow({ prompt, hard }: LabelledPrompt): Row {
 function fit(rows: readonly Row[], columns: readonly number[], penalty: number, intercept: boolean): Fit {
   const n = columns.length;
   const mean = columns.map((c) => (intercept ? rows.reduce((sum, row) => sum + row.x[c]!, 0) / rows.length : 0));
-  const spread = columns.map((c, k) => Math.sqrt(rows.reduce((sum, row) => sum + (row.x[c]! - mean[k]!) ** 2, 0) / rows.length) || 1);
+  const spread = columns.map(
+    (c, k) => Math.sqrt(rows.reduce((sum, row) => sum + (row.x[c]! - mean[k]!) ** 2, 0) / rows.length) || 1,
+  );
   const points = rows.map((row) => [...columns.map((c, k) => (row.x[c]! - mean[k]!) / spread[k]!), intercept ? 1 : 0]);
-  let theta = new Array<number>(n + 1).fill(0);
+  let theta = Array.from({ length: n + 1 }, () => 0);
   for (let step = 0; step < 40; step++) {
-    const hessian = Array.from({ length: n + 1 }, (_, i) => Array.from({ length: n + 1 }, (_, j) => (i !== j ? 0 : i < n ? penalty : intercept ? 0 : 1)));
+    const hessian = Array.from({ length: n + 1 }, (_, i) =>
+      Array.from({ length: n + 1 }, (_, j) => (i !== j ? 0 : i < n ? penalty : intercept ? 0 : 1)),
+    );
     const gradient = theta.map((value, i) => (i < n ? -penalty * value : 0));
     rows.forEach((row, r) => {
       const point = points[r]!;
@@ -60,7 +64,7 @@ function fit(rows: readonly Row[], columns: readonly number[], penalty: number, 
     const longest = Math.max(1, ...change.map(Math.abs));
     theta = theta.map((value, k) => value + change[k]! / longest);
   }
-  const weights = new Array<number>(FEATURES.length).fill(0);
+  const weights = Array.from({ length: FEATURES.length }, () => 0);
   columns.forEach((c, k) => (weights[c] = theta[k]! / spread[k]!));
   return { weights, bias: theta[n]! - columns.reduce((sum, c, k) => sum + weights[c]! * mean[k]!, 0) };
 }
@@ -79,7 +83,7 @@ function solve(matrix: number[][], right: number[]): number[] {
       right[j] = right[j]! - factor * right[i]!;
     }
   }
-  const solution = new Array<number>(n).fill(0);
+  const solution = Array.from({ length: n }, () => 0);
   for (let i = n - 1; i >= 0; i--) {
     let sum = right[i]!;
     for (let k = i + 1; k < n; k++) sum -= matrix[i]![k]! * solution[k]!;
@@ -88,7 +92,8 @@ function solve(matrix: number[][], right: number[]): number[] {
   return solution;
 }
 
-const scoreOf = (model: Fit, row: Row): number => model.bias + model.weights.reduce((sum, w, k) => sum + w * row.x[k]!, 0);
+const scoreOf = (model: Fit, row: Row): number =>
+  model.bias + model.weights.reduce((sum, w, k) => sum + w * row.x[k]!, 0);
 
 const logit = (percent: number): number => Math.log(percent / (100 - percent));
 
@@ -98,8 +103,16 @@ function fitBoth(exam: readonly Row[], seeds: readonly Row[], examPenalty: numbe
   const scores = exam.map((row) => scoreOf(raw, row)).sort((a, b) => a - b);
   const quantile = (q: number): number => scores[Math.floor(q * scores.length)]!;
   const gain = (logit(NINTH_DECILE) - logit(MEDIAN)) / (quantile(0.9) - quantile(0.5));
-  const first: Fit = { weights: raw.weights.map((w) => gain * w), bias: gain * (raw.bias - quantile(0.5)) + logit(MEDIAN) };
-  const second = fit(seeds.map((row) => ({ ...row, offset: scoreOf(first, row) })), OPEN_ENDED, SEED_PENALTY, false);
+  const first: Fit = {
+    weights: raw.weights.map((w) => gain * w),
+    bias: gain * (raw.bias - quantile(0.5)) + logit(MEDIAN),
+  };
+  const second = fit(
+    seeds.map((row) => ({ ...row, offset: scoreOf(first, row) })),
+    OPEN_ENDED,
+    SEED_PENALTY,
+    false,
+  );
   return { weights: first.weights.map((w, k) => w + second.weights[k]!), bias: first.bias };
 }
 
@@ -108,11 +121,20 @@ const seeds = readSeedPrompts().map(toRow);
 
 for (const penalty of [50, 100, 200, 300, 500, 1000]) {
   const folds = [0, 1, 2, 3, 4].map((fold) => {
-    const model = fitBoth(exam.filter((_, i) => i % 5 !== fold), seeds, penalty);
+    const model = fitBoth(
+      exam.filter((_, i) => i % 5 !== fold),
+      seeds,
+      penalty,
+    );
     const held = exam.filter((_, i) => i % 5 === fold);
-    return areaUnderCurve(held.map((row) => scoreOf(model, row)), held.map((row) => row.y === 1));
+    return areaUnderCurve(
+      held.map((row) => scoreOf(model, row)),
+      held.map((row) => row.y === 1),
+    );
   });
-  process.stdout.write(`penalty ${penalty}: cross-validated AUC ${(folds.reduce((a, b) => a + b) / folds.length).toFixed(4)}\n`);
+  process.stdout.write(
+    `penalty ${penalty}: cross-validated AUC ${(folds.reduce((a, b) => a + b) / folds.length).toFixed(4)}\n`,
+  );
 }
 
 const model = fitBoth(exam, seeds, EXAM_PENALTY);
@@ -131,7 +153,9 @@ export const BIAS: number = ${model.bias.toFixed(5)};
 );
 const range = (rows: readonly Row[]): string => {
   const scores = rows.map((row) => 100 / (1 + Math.exp(-scoreOf(model, row)))).sort((a, b) => a - b);
-  return [0, 0.1, 0.5, 0.9, 1].map((q) => scores[Math.min(scores.length - 1, Math.floor(q * scores.length))]!.toFixed(0)).join(' ');
+  return [0, 0.1, 0.5, 0.9, 1]
+    .map((q) => scores[Math.min(scores.length - 1, Math.floor(q * scores.length))]!.toFixed(0))
+    .join(' ');
 };
 process.stdout.write(`complexity of easy seeds (0, 10, 50, 90, 100 %): ${range(seeds.filter((row) => row.y === 0))}\n`);
 process.stdout.write(`complexity of hard seeds: ${range(seeds.filter((row) => row.y === 1))}\n`);

@@ -9,7 +9,9 @@ import { languageOf } from './signal-text-language/language-of.ts';
 function evaluate(name: string, parts: ParsedRequestParts): Value | undefined {
   const definition = plugin.provides.signal?.[name];
   if (definition === undefined) throw new Error(`no signal ${name}`);
-  const value = definition.setup(setupContext(definition.options)).evaluate(parsedRequest(parts), requestView(), new AbortController().signal);
+  const value = definition
+    .setup(setupContext(definition.options))
+    .evaluate(parsedRequest(parts), requestView(), new AbortController().signal);
   if (value instanceof Promise) throw new Error('expected a value at once');
   return value;
 }
@@ -68,7 +70,14 @@ describe('code', () => {
 
   test('hostile texts take linear time', () => {
     const startMs = performance.now();
-    for (const text of ['('.repeat(1e5), 'SELECT '.repeat(2e4), ' '.repeat(1e5), `${'a('.repeat(5e4)}`, `import ${'x'.repeat(1e5)}`, '{;'.repeat(5e4)]) {
+    for (const text of [
+      '('.repeat(1e5),
+      'SELECT '.repeat(2e4),
+      ' '.repeat(1e5),
+      `${'a('.repeat(5e4)}`,
+      `import ${'x'.repeat(1e5)}`,
+      '{;'.repeat(5e4),
+    ]) {
       holdsCode(text);
     }
     expect(performance.now() - startMs).toBeLessThan(1000);
@@ -102,7 +111,10 @@ describe('text_language', () => {
     expect(languageOf(text)).toBe(language);
   });
 
-  test.each(['', '12345', 'Paris', 'xyzzy plugh', '🙂🙂🙂', 'Kubernetes nginx Prometheus Grafana Valkey'])('%j stays unknown', (text) => {
-    expect(languageOf(text)).toBeUndefined();
-  });
+  test.each(['', '12345', 'Paris', 'xyzzy plugh', '🙂🙂🙂', 'Kubernetes nginx Prometheus Grafana Valkey'])(
+    '%j stays unknown',
+    (text) => {
+      expect(languageOf(text)).toBeUndefined();
+    },
+  );
 });

@@ -14,8 +14,9 @@ test('manifest.json is what the code gives; `node packages/testkit/scripts/write
 });
 
 for (const check of pluginContract(plugin)) {
-  test(check.name, () => {
-    const result = check.run();
-    if (result !== undefined) process.stdout.write(`${check.name}: ${result.note}\n`);
+  test(`${check.name}`, () => {
+    let note: string | undefined;
+    expect(() => (note = check.run()?.note)).not.toThrow();
+    if (note?.includes('µs') === true) process.stdout.write(`${check.name}: ${note}\n`);
   });
 }

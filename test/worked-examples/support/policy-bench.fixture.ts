@@ -3,7 +3,14 @@ import { fakeClock, parsedRequest } from '../../../packages/testkit/src/index.ts
 import type { Core, RouteOutcome, Scheduler } from '../../../packages/core/src/index.ts';
 import { createCore } from '../../../packages/core/src/index.ts';
 import { toManifest } from '../../../packages/plugin-api/src/index.ts';
-import type { CheckOptions, LogFields, Logger, ManifestEntry, Plugin, PluginManifest } from '../../../packages/plugin-api/src/index.ts';
+import type {
+  CheckOptions,
+  LogFields,
+  Logger,
+  ManifestEntry,
+  Plugin,
+  PluginManifest,
+} from '../../../packages/plugin-api/src/index.ts';
 import type { PolicyProgram } from '../../../packages/policy/src/index.ts';
 import { compilePolicy } from '../../../packages/policy/src/index.ts';
 import { createOptionChecker } from '../../../packages/config/src/index.ts';
@@ -22,7 +29,7 @@ export const checkOptions: CheckOptions = createOptionChecker();
 export const firstPartyEntries: readonly ManifestEntry[] = manifests.flatMap(({ entries }) => entries);
 
 /** What an endpoint holds before the requests of an example come. */
-export interface HeldState {
+interface HeldState {
   readonly inflightRequests?: number;
   readonly queuedTokens?: number;
   readonly decodeTokens?: number;
@@ -56,7 +63,8 @@ export function compile(policy: string, more: readonly Plugin[] = []): PolicyPro
 }
 
 function recordingLogger(logged: string[]): Logger {
-  const record = (message: string, fields?: LogFields): void => void logged.push(`${message} ${JSON.stringify(fields ?? {})}`);
+  const record = (message: string, fields?: LogFields): void =>
+    void logged.push(`${message} ${JSON.stringify(fields ?? {})}`);
   const logger: Logger = { trace() {}, debug() {}, info() {}, warn: record, error: record, child: () => logger };
   return logger;
 }
@@ -125,6 +133,8 @@ export function tally(bench: PolicyBench, requests: Iterable<ExampleRequest>): {
 
 /** A tier of endpoints named `gpu-0`, `gpu-1` …, each with the given facts. */
 export function tier(name: string, endpoints: readonly string[]): string {
-  const list = endpoints.map((facts, i) => `{ name: "gpu-${i}", url: "http://10.0.0.${i + 1}:8000"${facts === '' ? '' : `, ${facts}`} }`);
+  const list = endpoints.map(
+    (facts, i) => `{ name: "gpu-${i}", url: "http://10.0.0.${i + 1}:8000"${facts === '' ? '' : `, ${facts}`} }`,
+  );
   return `define tier "${name}" { model: "m", endpoints: [${list.join(', ')}] }\n`;
 }

@@ -22,9 +22,11 @@ export const sla: AdmissionDefinition = {
         let unknown = false;
         for (let i = 0; i < candidates.length; i++) {
           const slot = candidates.slots[i]!;
-          const missed = exceeds(ttft[slot]!, slo.ttft) || exceeds(tpot[slot]!, slo.tpot) || exceeds(latency[slot]!, slo.latency);
+          const missed =
+            exceeds(ttft[slot]!, slo.ttft) || exceeds(tpot[slot]!, slo.tpot) || exceeds(latency[slot]!, slo.latency);
           if (missed) continue;
-          const known = isKnown(ttft[slot]!, slo.ttft) && isKnown(tpot[slot]!, slo.tpot) && isKnown(latency[slot]!, slo.latency);
+          const known =
+            isKnown(ttft[slot]!, slo.ttft) && isKnown(tpot[slot]!, slo.tpot) && isKnown(latency[slot]!, slo.latency);
           if (known) return true;
           unknown = true;
         }

@@ -12,7 +12,8 @@ const options: OptionSchema = {
       exclusiveMaximum: 1,
       default: 0.5,
       'x-unit': 'percent',
-      description: 'Share of requests that the prediction should cover: 50% ranks by the mean, 95% prefers steady endpoints.',
+      description:
+        'Share of requests that the prediction should cover: 50% ranks by the mean, 95% prefers steady endpoints.',
     },
     ...predictionOptions.properties,
   },

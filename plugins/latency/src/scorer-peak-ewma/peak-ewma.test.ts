@@ -4,7 +4,11 @@ import type { FakeClock } from '@signalbox/testkit';
 import { expect, test } from 'vitest';
 import { peakEwma } from './index.ts';
 
-function rig(): { readonly scorer: ScorerInstance; readonly clock: FakeClock; costs(...inflight: readonly number[]): readonly number[] } {
+function rig(): {
+  readonly scorer: ScorerInstance;
+  readonly clock: FakeClock;
+  costs(...inflight: readonly number[]): readonly number[];
+} {
   if (!('setup' in peakEwma)) throw new Error('expected a function');
   const clock = fakeClock();
   const scorer = peakEwma.setup(setupContext(peakEwma.options, { clock }));
@@ -19,7 +23,8 @@ function rig(): { readonly scorer: ScorerInstance; readonly clock: FakeClock; co
   };
 }
 
-const perToken = (msPerToken: number): ReturnType<typeof attemptOutcome> => attemptOutcome({ promptTokens: 200, cachedTokens: 100, ttftMs: 100 * msPerToken });
+const perToken = (msPerToken: number): ReturnType<typeof attemptOutcome> =>
+  attemptOutcome({ promptTokens: 200, cachedTokens: 100, ttftMs: 100 * msPerToken });
 
 test('the cost is the time per uncached token times the requests in flight plus one', () => {
   const { scorer, costs } = rig();

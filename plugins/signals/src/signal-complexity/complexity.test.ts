@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createComplexityReader } from './complexity-of.ts';
 import { FEATURES, READ_CHARS, readFeatures } from './features.ts';
@@ -10,18 +10,17 @@ const complexityOf = createComplexityReader();
 function features(text: string): { readonly [name: string]: number } {
   const out = new Float64Array(FEATURES.length);
   readFeatures(text, out);
-  return Object.fromEntries(FEATURES.map((feature, k) => [feature.slice(0, feature.indexOf(':')), out[k] ?? Number.NaN]));
+  return Object.fromEntries(
+    FEATURES.map((feature, k) => [feature.slice(0, feature.indexOf(':')), out[k] ?? Number.NaN]),
+  );
 }
 
-test.each([
-  'Is Paris in France?',
-  'What is the capital of Peru?',
-  'Who wrote Hamlet?',
-  'hi',
-  'Thanks a lot!',
-])('%s is simple', (text) => {
-  expect(complexityOf(text)).toBeLessThan(50);
-});
+test.each(['Is Paris in France?', 'What is the capital of Peru?', 'Who wrote Hamlet?', 'hi', 'Thanks a lot!'])(
+  '%s is simple',
+  (text) => {
+    expect(complexityOf(text)).toBeLessThan(50);
+  },
+);
 
 test.each([
   'Analyze the economic impact of climate change on small island states.',
@@ -79,6 +78,7 @@ describe('features', () => {
 });
 
 test('the weights are those that the training script writes: one for each feature, named as it is', () => {
-  const lines = readFileSync(new URL('weights.generated.ts', import.meta.url), 'utf8').match(/^ {2}-?[\d.]+, \/\/ .+$/gm) ?? [];
+  const lines =
+    readFileSync(new URL('weights.generated.ts', import.meta.url), 'utf8').match(/^ {2}-?[\d.]+, \/\/ .+$/gm) ?? [];
   expect(lines.map((line) => line.slice(line.indexOf('//') + 3))).toEqual(FEATURES);
 });

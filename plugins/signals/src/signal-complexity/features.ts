@@ -36,15 +36,36 @@ const MAKING = 5;
 const LEAD = 6;
 
 const lists: readonly (readonly [number, string])[] = [
-  [QUANTITY, 'many much total each every per half twice times double triple remaining left altogether sum difference average percent cost costs rate speed hours minutes days weeks'],
-  [LOGIC, 'if then not all some none only either neither unless implies therefore suppose assume false true statement contradiction valid every whether otherwise'],
-  [CONDITION, 'must should exactly without within least most except ensure avoid using include including step steps constraint constraints requirement requirements given'],
-  [ANALYSIS, 'analyze analyse assess compare contrast critique debug defend derive design diagnose discuss estimate evaluate examine explain forecast interpret investigate justify optimise optimize propose prove reason recommend reconstruct review synthesise synthesize weigh'],
-  [MAKING, 'build code compose craft create develop draft generate implement outline plan refactor rewrite summarise summarize write'],
+  [
+    QUANTITY,
+    'many much total each every per half twice times double triple remaining left altogether sum difference average percent cost costs rate speed hours minutes days weeks',
+  ],
+  [
+    LOGIC,
+    'if then not all some none only either neither unless implies therefore suppose assume false true statement contradiction valid every whether otherwise',
+  ],
+  [
+    CONDITION,
+    'must should exactly without within least most except ensure avoid using include including step steps constraint constraints requirement requirements given',
+  ],
+  [
+    ANALYSIS,
+    'analyze analyse assess compare contrast critique debug defend derive design diagnose discuss estimate evaluate examine explain forecast interpret investigate justify optimise optimize propose prove reason recommend reconstruct review synthesise synthesize weigh',
+  ],
+  [
+    MAKING,
+    'build code compose craft create develop draft generate implement outline plan refactor rewrite summarise summarize write',
+  ],
   [LEAD, 'please kindly can could would will you to me us help and then also now first next finally'],
 ];
-const kinds: ReadonlyMap<string, number> = new Map(lists.flatMap(([kind, words]) => words.split(' ').map((word) => [word, kind] as const)));
-const openers: ReadonlySet<string> = new Set('who whom whose when where which what how is are was were do does did can has have name define list hi hello hey thanks thank good'.split(' '));
+const kinds: ReadonlyMap<string, number> = new Map(
+  lists.flatMap(([kind, words]) => words.split(' ').map((word) => [word, kind] as const)),
+);
+const openers: ReadonlySet<string> = new Set(
+  'who whom whose when where which what how is are was were do does did can has have name define list hi hello hey thanks thank good'.split(
+    ' ',
+  ),
+);
 
 /** The length of the longest listed word; longer words need no look-up. */
 const LONGEST = 14;
@@ -158,7 +179,7 @@ export function readFeatures(text: string, out: Float64Array): void {
   out[13] = Math.log1p(counts[CONDITION]!);
   out[14] = Math.log1p(counts[ANALYSIS]!);
   out[15] = Math.log1p(counts[MAKING]!);
-  out[16] = opener && words <= 12 && counts[ANALYSIS]! + counts[MAKING]! === 0 ? 1 : 0;
+  out[16] = opener && words <= 12 && !(counts[ANALYSIS]! > 0 || counts[MAKING]! > 0) ? 1 : 0;
   out[17] = choices >= 2 ? 1 : 0;
   out[18] = words === 0 ? 0 : names / words;
   out[19] = Math.min(6, commas / Math.max(1, sentences));
@@ -166,7 +187,11 @@ export function readFeatures(text: string, out: Float64Array): void {
 
 /** Latin letters with accents, and every letter above: scripts without capitals count as running text. */
 function isLetter(c: number): boolean {
-  return (c >= 97 && c <= 122) || (c >= 65 && c <= 90) || (c >= 0xc0 && c !== 0xd7 && c !== 0xf7 && !(c >= 0x2000 && c <= 0x303f) && c < 0xff00);
+  return (
+    (c >= 97 && c <= 122) ||
+    (c >= 65 && c <= 90) ||
+    (c >= 0xc0 && c !== 0xd7 && c !== 0xf7 && !(c >= 0x2000 && c <= 0x303f) && c < 0xff00)
+  );
 }
 
 function isNumberPart(c: number): boolean {
@@ -180,7 +205,18 @@ function isCodeEnd(c: number): boolean {
 /** = + ^ < > * / % $ \ | ~ and the Unicode blocks of arrows and mathematical operators. */
 function isMathematics(c: number): boolean {
   return (
-    c === 61 || c === 43 || c === 94 || c === 60 || c === 62 || c === 42 || c === 47 || c === 37 || c === 36 || c === 92 || c === 124 || c === 126 ||
+    c === 61 ||
+    c === 43 ||
+    c === 94 ||
+    c === 60 ||
+    c === 62 ||
+    c === 42 ||
+    c === 47 ||
+    c === 37 ||
+    c === 36 ||
+    c === 92 ||
+    c === 124 ||
+    c === 126 ||
     (c >= 0x2190 && c <= 0x22ff)
   );
 }

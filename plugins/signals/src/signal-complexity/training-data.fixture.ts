@@ -12,7 +12,10 @@ export interface LabelledPrompt {
 const folder = new URL('../../data/', import.meta.url);
 
 /** The rows of RouteLLM's evaluation, split by SHA-256 of the prompt: an even first byte is for training, an odd one is held out. */
-export function readRouteLlm(): { readonly training: readonly LabelledPrompt[]; readonly heldOut: readonly LabelledPrompt[] } {
+export function readRouteLlm(): {
+  readonly training: readonly LabelledPrompt[];
+  readonly heldOut: readonly LabelledPrompt[];
+} {
   const training: LabelledPrompt[] = [];
   const heldOut: LabelledPrompt[] = [];
   const text = gunzipSync(readFileSync(new URL('routellm_weak_strong.csv.gz', folder))).toString('utf8');
@@ -53,7 +56,7 @@ export function areaUnderCurve(scores: readonly number[], labels: readonly boole
   const order = scores.map((_, i) => i).sort((a, b) => at(scores, a) - at(scores, b));
   let rankSum = 0;
   let positives = 0;
-  for (let from = 0; from < order.length; ) {
+  for (let from = 0; from < order.length;) {
     let to = from;
     while (to < order.length && at(scores, at(order, to)) === at(scores, at(order, from))) to++;
     for (let i = from; i < to; i++) {

@@ -96,6 +96,7 @@ function byStopWords(text: string): string | undefined {
     } else if (second < 0 || found[language]! > found[second]!) second = language;
   }
   // A single frequent word in a long text is chance, and a tie says nothing.
-  if (found[best]! === 0 || found[best]! < 0.08 * words || found[best] === found[second]) return undefined;
+  const most = found[best] ?? 0;
+  if (most === 0 || most < 0.08 * words || most === found[second]) return undefined;
   return languages[best];
 }

@@ -1,6 +1,6 @@
 import type { ScorerInstance } from '@signalbox/plugin-api';
 import { candidates, requestView, setupContext } from '@signalbox/testkit';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { roundRobin } from './index.ts';
 
@@ -11,7 +11,10 @@ function instance(): ScorerInstance {
 
 /** Takes one turn among the slots given and returns the one picked: the lowest cost. */
 function turn(scorer: ScorerInstance, slots: readonly number[]): number {
-  const view = candidates(slots.map((slot) => ({ declared_order: slot })), { slots });
+  const view = candidates(
+    slots.map((slot) => ({ declared_order: slot })),
+    { slots },
+  );
   const out = new Float64Array(slots.length);
   scorer.score(requestView(), view, out);
   const slot = slots[out.indexOf(Math.min(...out))] ?? -1;
@@ -34,12 +37,16 @@ test('1000 turns over three candidates are 334, 333 and 333, in declared order',
 
 test('over any steady set the numbers of turns differ by at most one', () => {
   fc.assert(
-    fc.property(fc.uniqueArray(fc.integer({ min: 0, max: 500 }), { minLength: 1, maxLength: 20 }), fc.integer({ min: 1, max: 200 }), (slots, n) => {
-      const scorer = instance();
-      const counts = countTurns(Array.from({ length: n }, () => turn(scorer, slots)));
-      const all = slots.map((slot) => counts.get(slot) ?? 0);
-      expect(Math.max(...all) - Math.min(...all)).toBeLessThanOrEqual(1);
-    }),
+    fc.property(
+      fc.uniqueArray(fc.integer({ min: 0, max: 500 }), { minLength: 1, maxLength: 20 }),
+      fc.integer({ min: 1, max: 200 }),
+      (slots, n) => {
+        const scorer = instance();
+        const counts = countTurns(Array.from({ length: n }, () => turn(scorer, slots)));
+        const all = slots.map((slot) => counts.get(slot) ?? 0);
+        expect(Math.max(...all) - Math.min(...all)).toBeLessThanOrEqual(1);
+      },
+    ),
   );
 });
 
@@ -48,7 +55,13 @@ test('one that drops out for a while is next when it is back, and is not given t
   for (const slot of [1, 2, 3]) expect(turn(scorer, [1, 2, 3])).toBe(slot);
   for (let i = 0; i < 10; i++) turn(scorer, [1, 3]);
   expect(turn(scorer, [1, 2, 3])).toBe(2);
-  expect(countTurns(Array.from({ length: 6 }, () => turn(scorer, [1, 2, 3])))).toEqual(new Map([[1, 2], [3, 2], [2, 2]]));
+  expect(countTurns(Array.from({ length: 6 }, () => turn(scorer, [1, 2, 3])))).toEqual(
+    new Map([
+      [1, 2],
+      [3, 2],
+      [2, 2],
+    ]),
+  );
 });
 
 test('a newcomer is next', () => {
