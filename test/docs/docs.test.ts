@@ -25,7 +25,9 @@ function compile(text: string): readonly string[] {
 }
 
 test('the generated pages are fresh; `npm run docs` writes them', async () => {
-  const stale = [...(await generatedPages())].filter(([path, text]) => readFileSync(join(docsRoot, path), 'utf8') !== text);
+  const stale = [...(await generatedPages())].filter(
+    ([path, text]) => readFileSync(join(docsRoot, path), 'utf8') !== text,
+  );
   expect(stale.map(([path]) => path)).toEqual([]);
 });
 
