@@ -30,6 +30,13 @@ function nameOf(directory: string): string {
   return (JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as { name: string }).name;
 }
 
+function tarballOf(name: string): string {
+  const prefix = `${name.replace('@', '').replace('/', '-')}-`;
+  const file = readdirSync(tarballs).find((tarball) => tarball.startsWith(prefix) && /^\d/.test(tarball.slice(prefix.length)));
+  if (file === undefined) throw new Error(`${name} was not packed`);
+  return join(tarballs, file);
+}
+
 /** The packed third-party plugin and every package of ours, installed by npm into a folder that knows nothing of this repository. */
 beforeAll(() => {
   work = mkdtempSync(join(tmpdir(), 'signalbox-packaging-'));
@@ -57,8 +64,8 @@ afterAll(() => {
 });
 
 describe('every package', () => {
-  test.each(packages.map((directory) => [nameOf(directory), directory] as const))('%s follows the rules of publishing', (_name, directory) => {
-    run(node, [join(root, 'node_modules/publint/src/cli.js'), '--strict', directory], root);
+  test.each(packages.map(nameOf))('%s follows the rules of publishing', (name) => {
+    run(node, [join(root, 'node_modules/publint/src/cli.js'), '--strict', tarballOf(name)], root);
   });
 
   test('exports what the snapshot says, and nothing else', () => {
