@@ -70,12 +70,8 @@ export class AdmissionQueues {
       this.remove(victim);
       victim.displaced();
     }
-    let fairKey = '';
-    if (place.order.kind === 'weighted_fair') {
-      const value = place.order.key(frame);
-      fairKey = value === undefined || value !== value ? '' : textOf(value);
-      this.#lift(line, fairKey);
-    }
+    const fairKey = this.fairKey(state, place);
+    if (place.order.kind === 'weighted_fair') this.#lift(line, fairKey);
     const entry: QueueEntry = {
       state,
       place,
@@ -120,6 +116,13 @@ export class AdmissionQueues {
         }
       }
     }
+  }
+
+  /** The key of a request in a fair queue; empty where it is unknown, and in other queues. */
+  fairKey(state: RequestState, place: BoundQueue): string {
+    if (place.order.kind !== 'weighted_fair') return '';
+    const value = place.order.key(state.frame);
+    return value === undefined || value !== value ? '' : textOf(value);
   }
 
   /** Counts tokens served to a fair queue's key. Called at dispatch with the estimate, and at the end with what it was off by. */

@@ -8,6 +8,7 @@ import type { QueueEntry, QueueStatus } from './admission-queue.ts';
 import { createAlarms } from './alarms.ts';
 import { awaitSignals, fillSignals } from './fill-signals.ts';
 import { bindPolicy } from './bind-policy.ts';
+import type { BoundQueue } from './bound-policy.ts';
 import { explain } from './explain.ts';
 import type { Explanation } from './explain.ts';
 import { Fleet } from './fleet/fleet.ts';
@@ -117,7 +118,7 @@ class RoutingCore implements Core {
   readonly #guard: ReturnType<typeof createPluginGuard>;
   readonly #instances: ReturnType<typeof createInstanceRegistry>;
   readonly #versions = new Set<PolicyVersion>();
-  readonly #fairShares = new WeakMap<RequestState, { readonly entry: QueueEntry; readonly input: number; readonly output: number }>();
+  readonly #fairShares = new WeakMap<RequestState, { readonly place: BoundQueue; readonly fairKey: string; readonly input: number; readonly output: number }>();
   #active: PolicyVersion | undefined;
   #generation = 0;
   #seed: number;
@@ -346,7 +347,10 @@ class RoutingCore implements Core {
       // Nobody is ahead: what the queue waits for may be there.
       if (this.#queues.depth(place) === 0) {
         const outcome = this.#services.pipeline.decide(state);
-        if (outcome === 'leased') return new LiveRequest(state, this.#services);
+        if (outcome === 'leased') {
+          this.#serve(state, place, this.#queues.fairKey(state, place));
+          return new LiveRequest(state, this.#services);
+        }
         if (outcome === 'refused' && !waitsForRoom(state)) return this.#refused(state, state.refusal ?? TOO_LATE);
         state.place = place;
       }
@@ -372,7 +376,7 @@ class RoutingCore implements Core {
       state.queued = true;
       this.#leavers.set(entry, leave);
       cancel = this.#scheduler.setTimer(Math.max(0, Math.min(maxWaitMs, state.deadlineMs - nowMs)), () => {
-        if (this.#queues.remove(entry)) leave(this.#timedOut(state));
+        if (this.#queues.remove(entry)) leave(this.#timedOut(entry));
       });
       if (state.request !== undefined) {
         state.request.onAbort = () => {
@@ -386,20 +390,25 @@ class RoutingCore implements Core {
   readonly #leavers = new WeakMap<QueueEntry, (outcome: RouteOutcome) => void>();
 
   /** At `max_wait`: the next `else`, else 503. */
-  #timedOut(state: RequestState): RouteOutcome {
+  #timedOut(entry: QueueEntry): RouteOutcome {
+    const { state, place } = entry;
     const { pipeline } = this.#services;
     this.#refresh(state);
     if (state.frame.nowMs >= state.deadlineMs) return this.#refused(state, TOO_LATE);
-    const waited = state.place;
     const outcome = pipeline.decide(state);
-    if (outcome === 'leased') return this.#dispatched(state);
+    if (outcome === 'leased') {
+      this.#serve(state, place, entry.fairKey);
+      return this.#dispatched(state);
+    }
     if (outcome === 'queued' && isRouteQueue(state) && pipeline.hasElse(state)) {
       if (pipeline.goElse(state) === 'leased') return this.#dispatched(state);
       if (state.refusal !== undefined && state.refusal.code !== 'no_endpoint') return this.#refused(state, state.refusal);
     }
     if (outcome === 'refused' && state.refusal !== undefined && !waitsForRoom(state)) return this.#refused(state, state.refusal);
-    const name = waited === undefined ? '' : ` of ${JSON.stringify(waited.label)}`;
-    return this.#refused(state, { ...QUEUE_TIMEOUT, message: `The request waited in the queue${name} for as long as it may. Try again later.` });
+    return this.#refused(state, {
+      ...QUEUE_TIMEOUT,
+      message: `The request waited in the queue of ${JSON.stringify(place.label)} for as long as it may. Try again later.`,
+    });
   }
 
   /** Offers room that may have come free to those who wait. */
@@ -429,11 +438,7 @@ class RoutingCore implements Core {
       leave?.(this.#refused(state, state.refusal ?? TOO_LATE));
       return true;
     }
-    if (entry.place.order.kind === 'weighted_fair') {
-      const { promptTokens, outputTokens } = state.frame;
-      this.#queues.serve(entry.place, entry.fairKey, promptTokens, outputTokens, state.frame.tenant?.weight ?? 1);
-      this.#fairShares.set(state, { entry, input: promptTokens, output: outputTokens });
-    }
+    this.#serve(state, entry.place, entry.fairKey);
     leave?.(this.#dispatched(state));
     return true;
   }
@@ -450,12 +455,20 @@ class RoutingCore implements Core {
     fillSignals(state, this.#services.learned);
   }
 
+  /** Charges a dispatched request's estimate to its key in a fair queue. */
+  #serve(state: RequestState, place: BoundQueue, fairKey: string): void {
+    if (place.order.kind !== 'weighted_fair') return;
+    const { promptTokens, outputTokens } = state.frame;
+    this.#queues.serve(place, fairKey, promptTokens, outputTokens, state.frame.tenant?.weight ?? 1);
+    this.#fairShares.set(state, { place, fairKey, input: promptTokens, output: outputTokens });
+  }
+
   #served(state: RequestState, inputTokens: number, outputTokens: number): void {
     const share = this.#fairShares.get(state);
     if (share === undefined) return;
     const input = inputTokens >= 0 ? inputTokens - share.input : 0;
     const output = outputTokens >= 0 ? outputTokens - share.output : 0;
-    this.#queues.serve(share.entry.place, share.entry.fairKey, input, output, state.frame.tenant?.weight ?? 1);
+    this.#queues.serve(share.place, share.fairKey, input, output, state.frame.tenant?.weight ?? 1);
   }
 
   #startTick(): void {

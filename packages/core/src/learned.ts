@@ -5,7 +5,10 @@ import type { ParsedRequest } from '@signalbox/plugin-api';
  * policy versions. Every mean has one writer.
  */
 export interface Learned {
-  /** Prompt tokens: exact where the body holds tokens, else code points ÷ r, r learned for the model within 1 to 8, 4 at first. */
+  /**
+   * Prompt tokens: exact where the body holds tokens, else code points ÷ r, r learned for the model within 1 to 8, 4 at first. For APIs
+   * that are passed through, bytes of the body ÷ r.
+   */
   promptTokens(parsed: ParsedRequest): number;
   /** Output tokens to expect: the model's mean (256 before anything is known), at most the caller's `max_tokens`; 0 for embeddings. */
   outputTokens(parsed: ParsedRequest, tenant: string | undefined): number;
@@ -39,7 +42,10 @@ export function createLearned(): Learned {
     promptTokens(parsed) {
       const exact = parsed.promptTokensExact;
       if (exact === exact) return exact;
-      return Math.ceil(parsed.promptChars / (charsPerToken.get(parsed.model ?? '') ?? FIRST_CHARS_PER_TOKEN));
+      // Of a body that is passed through no text is read; its size stands in, except where it carries sound.
+      const passed = parsed.kind === 'other' && !parsed.path.startsWith('/v1/audio/');
+      const chars = passed ? parsed.bodyBytes : parsed.promptChars;
+      return Math.ceil(chars / (charsPerToken.get(parsed.model ?? '') ?? FIRST_CHARS_PER_TOKEN));
     },
 
     outputTokens(parsed, tenant) {
