@@ -20,13 +20,13 @@ describe('the codes of syntax', () => {
 describe('the table of codes', () => {
   it('has examples that parse, whatever the checker makes of them', () => {
     for (const code of all) {
-      if (!code.startsWith('E01')) expect(found(diagnosticCodes[code].bad).filter((other) => other !== code), code).toEqual([]);
-      expect(found(diagnosticCodes[code].good), code).toEqual([]);
+      const others = found(diagnosticCodes[code].bad).filter((other) => other !== code);
+      expect([code, ...others, ...found(diagnosticCodes[code].good)]).toEqual([code]);
     }
   });
 
   it('gives errors the letter E, and warnings and notes the letter W', () => {
-    for (const code of all) expect(diagnosticCodes[code].severity === 'error', code).toBe(code.startsWith('E'));
+    for (const code of all) expect(diagnosticCodes[code].severity === 'error').toBe(code.startsWith('E'));
   });
 
   it('explains a code in words and examples', () => {

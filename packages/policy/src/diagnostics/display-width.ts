@@ -10,7 +10,7 @@ const combining = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 export const tabWidth = 4;
 
 /** Characters that a terminal would obey rather than show, and those that reorder what it shows. */
-const unsafe = /[\u0000-\u0008\u000A-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g;
+const unsafe = /(?!\t)[\p{Cc}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/gu;
 
 /** The text with every control character replaced by U+FFFD, one for one; tabs stay. */
 export const withoutControls = (text: string): string => text.replaceAll(unsafe, '\uFFFD');

@@ -54,7 +54,7 @@ describe('findings for people', () => {
     for (const before of ['\ta', '"漢字"', '"😀"', '"👨‍👩‍👧"', '"e\u0301"', '\t"한글"\t', '"✓"', '"ｆ"']) {
       const [, , , line = '', caret = ''] = show(`let x = f(${before},, 5)`).split('\n');
       const column = line.indexOf(',, 5') + 1;
-      expect(displayWidth(caret.slice(0, caret.indexOf('^'))), before).toBe(displayWidth(line.slice(0, column)));
+      expect(displayWidth(caret.slice(0, caret.indexOf('^')))).toBe(displayWidth(line.slice(0, column)));
     }
   });
 
@@ -66,7 +66,9 @@ describe('findings for people', () => {
   });
 
   it('never let the source drive the terminal', () => {
-    expect(show('route "\u001B[31m\u202E" when to any')).not.toMatch(/[\u001B\u202E]/);
+    const shown = show('route "\u001B[31m\u202E" when to any');
+    expect(shown).not.toContain('\u001B');
+    expect(shown).not.toContain('\u202E');
   });
 
   it('colour on request only', () => {
@@ -147,7 +149,7 @@ describe('fixes', () => {
         made += 1;
         const left = diagnose(text);
         const same = left.filter(({ code, span }) => code === diagnostic.code && span.start === diagnostic.span.start);
-        expect(same, `${diagnostic.message} in ${policy.slice(diagnostic.span.start - 20, diagnostic.span.end + 20)}`).toEqual([]);
+        expect(same).toEqual([]);
         expect(left.length).toBeLessThanOrEqual(before.length);
       }
     }

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { arbitraryPolicyText, arbitraryPolicyWords, arbitraryLayoutOf } from '../syntax/arbitrary.fixture.ts';
 import { parsePolicy } from '../syntax/parse-policy.ts';
@@ -21,9 +21,10 @@ describe('the canonical layout', () => {
   it('leaves the examples of the reference as they are, but for columns aligned by hand', () => {
     for (const name of readdirSync(examples).filter((file) => file.endsWith('.route'))) {
       const text = readFileSync(new URL(name, examples), 'utf8');
-      if (name !== 'tiers.route') expect(format(text), name).toBe(text);
-      expect(format(format(text)), name).toBe(format(text));
-      expect(shape(format(text)), name).toEqual(shape(text));
+      const alignedByHand = name === 'tiers.route';
+      expect(format(text) === text).toBe(!alignedByHand);
+      expect(format(format(text))).toBe(format(text));
+      expect(shape(format(text))).toEqual(shape(text));
     }
   });
 
@@ -178,7 +179,7 @@ describe('any policy', () => {
       .chain(([list, at, how]) => {
         const changed = [...list];
         if (how === 'delete') changed.splice(at, 1);
-        else if (how === 'swap') changed.splice(at, 2, ...changed.slice(at, at + 2).reverse());
+        else if (how === 'swap') changed.splice(at, 2, ...changed.slice(at, at + 2).toReversed());
         else changed.splice(at, 1, `${changed[at] ?? ''}`.replace(/^(.)(.)/, '$2$1'));
         return arbitraryLayoutOf(changed);
       });

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 
 /*
  * Random policies for property tests. A policy is made as a list of words and signs, then written with random white space and

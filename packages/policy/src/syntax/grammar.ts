@@ -812,7 +812,7 @@ export class StatementParser extends EmbeddedActionsParser {
       starts.push(this.CONSUME(t.Not).startOffset);
     });
     let node = this.SUBRULE(this.comparison);
-    for (const start of starts.reverse()) {
+    for (const start of starts.toReversed()) {
       node = this.deepen({ kind: 'not', span: this.from(start), operand: node }, node);
     }
     return node;
@@ -930,7 +930,7 @@ export class StatementParser extends EmbeddedActionsParser {
       starts.push(this.CONSUME(t.Minus).startOffset);
     });
     let node = this.SUBRULE(this.primary);
-    for (const start of starts.reverse()) {
+    for (const start of starts.toReversed()) {
       node = this.deepen({ kind: 'negate', span: this.from(start), operand: node }, node);
     }
     return node;

@@ -67,7 +67,7 @@ export const tokenize = (text: string, file: string): LexResult => {
   const diagnostics: Diagnostic[] = [];
   const fatalOffsets: number[] = [];
   const reportedNames = new Set<string>();
-  const onlyAscii = !/[^\x00-\x7F]/.test(text);
+  const onlyAscii = !/[\u0080-\uFFFF]/.test(text);
   let position = text.charCodeAt(0) === BOM ? 1 : 0;
   let lineStart = true;
 
@@ -141,7 +141,7 @@ export const tokenize = (text: string, file: string): LexResult => {
 
   const decode = (start: number, end: number): string => {
     const content = text.slice(start, end);
-    if (!/[\\\u0000-\u0008\u000B-\u001F]/.test(content)) return content;
+    if (!/[\\\p{Cc}]/u.test(content)) return content;
     let value = '';
     let index = 0;
     while (index < content.length) {
@@ -341,9 +341,8 @@ export const tokenize = (text: string, file: string): LexResult => {
     const printable = /[\p{C}\p{Z}]/u.test(shown)
       ? `U+${(text.codePointAt(start) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
       : `\`${shown}\``;
-    report('E0101', start, start + length, `unexpected character ${printable}`, {
-      ...(shown === '\\' ? { help: 'a statement may go on on the next line without a sign' } : {}),
-    });
+    const details = shown === '\\' ? { help: 'a statement may go on on the next line without a sign' } : {};
+    report('E0101', start, start + length, `unexpected character ${printable}`, details);
     fatalOffsets.push(start);
     push(Unknown, start, start + length);
   };

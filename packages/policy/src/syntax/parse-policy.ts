@@ -250,7 +250,7 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
     else {
       found.push(
         createDiagnostic('E0130', node.span, '`language` stands once, as the first statement of the file', {
-          ...(language === undefined ? {} : { labels: [{ span: language.span, message: 'first written here' }] }),
+          labels: language === undefined ? [] : [{ span: language.span, message: 'first written here' }],
         }),
       );
       add(brokenNode(from, to));
