@@ -3,8 +3,9 @@ import { applyAllowances } from './check/annotations.ts';
 import { createCatalogue } from './check/catalogue/catalogue.ts';
 import { checkOptionsPlainly } from './check/check-options.ts';
 import { checkProgram } from './check/check-program.ts';
-import type { ResolvedPlugin } from './check/check-program.ts';
+import type { ResolvedPlugin } from './check/work.ts';
 import { compactTables } from './check/compact.ts';
+import { checkExpression } from './check/expression.ts';
 import { hashParts } from './check/content-hash.ts';
 import { createDefinedNames } from './check/defined-names.ts';
 import { loadFiles } from './check/load-files.ts';
@@ -87,6 +88,7 @@ export const compilePolicy = (input: CompileInput): CompileResult => {
   const { table, clashes } = createCatalogue(manifests);
   const session = createSession({
     catalogue: table,
+    checkExpression,
     defined,
     checkOptions: input.checkOptions ?? checkOptionsPlainly,
     nowEpochMs: input.nowEpochMs ?? Number.NEGATIVE_INFINITY,

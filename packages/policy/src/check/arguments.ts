@@ -5,13 +5,14 @@ import { withoutParens } from '../syntax/ast.ts';
 import type { ArgNode, ArgsNode, ExprNode } from '../syntax/ast.ts';
 import type { Span } from '../syntax/span.ts';
 import type { CatalogueEntry, Parameter } from './catalogue/entries.ts';
-import { checkEnumMember, checkExpression } from './expression.ts';
+import { checkEnumMember } from './mismatch.ts';
 import { isConstant } from './fold.ts';
 import { checkOptionArgs } from './options.ts';
+import { elaborate } from './session.ts';
 import type { Place, Session } from './session.ts';
 import { checkTargetExpression } from './targets.ts';
 import { normaliseWindow, isTimeZone } from './time-window.ts';
-import { describeType, formatNumber, isEnum, isNumeric, sameDimension } from './value-types.ts';
+import { describeType, formatNumber, isEnum, sameDimension } from './value-types.ts';
 
 export interface CheckedArguments {
   readonly arguments: readonly RefArgument[];
@@ -19,7 +20,7 @@ export interface CheckedArguments {
 }
 
 /** Arguments sorted to parameters: by position first, then by name. Undefined where an error has been reported. */
-export const bindArguments = (
+const bindArguments = (
   session: Session,
   place: Place,
   parameters: readonly { readonly name: string; readonly optional?: boolean }[],
@@ -157,7 +158,7 @@ const asArgument = (name: string, expression: Expression): RefArgument =>
   isConstant(expression) ? { kind: 'value', name, value: expression.value } : { kind: 'expression', name, expression };
 
 const textOfConstant = (session: Session, place: Place, name: string, node: ExprNode): string | undefined => {
-  const expression = checkExpression(session, { ...place, scope: 'constant' }, node);
+  const expression = elaborate(session, { ...place, scope: 'constant' }, node);
   if (expression === undefined) return undefined;
   if (isConstant(expression) && typeof expression.value === 'string') return expression.value;
   session.report(
@@ -179,7 +180,7 @@ const checkArgument = (
   const request: Place = { ...place, scope: place.scope === 'candidate' ? 'request' : place.scope, clause: name };
   switch (parameter.kind) {
     case 'value': {
-      const expression = checkExpression(session, { ...place, scope: 'constant' }, node);
+      const expression = elaborate(session, { ...place, scope: 'constant' }, node);
       if (expression === undefined || !hasType(session, place, name, parameter, expression, node)) return undefined;
       if (!isConstant(expression)) {
         session.report('E0328', span, `\`${parameter.name}\` of \`${name}\` is a constant`);
@@ -190,7 +191,7 @@ const checkArgument = (
       return [{ kind: 'value', name: parameter.name, value: expression.value }];
     }
     case 'expression': {
-      const expression = checkExpression(session, request, node);
+      const expression = elaborate(session, request, node);
       if (expression === undefined || !hasType(session, place, name, parameter, expression, node)) return undefined;
       return [asArgument(parameter.name, expression)];
     }
@@ -203,7 +204,7 @@ const checkArgument = (
       }
       const found: RefArgument[] = [];
       for (const part of parts) {
-        const expression = checkExpression(session, request, part);
+        const expression = elaborate(session, request, part);
         if (expression !== undefined) found.push({ kind: 'expression', name: parameter.name, expression });
       }
       return found.length < parts.length ? undefined : found;
@@ -337,8 +338,3 @@ const checkParameters = (
   }
   return found;
 };
-
-export const isNumericConstant = (
-  expression: Expression,
-): expression is Extract<Expression, { kind: 'constant' }> & { readonly value: number } =>
-  isConstant(expression) && isNumeric(expression.type) && typeof expression.value === 'number';

@@ -4,23 +4,16 @@ import { withoutParens } from '../syntax/ast.ts';
 import type { ArgNode, CallNode, ExprNode } from '../syntax/ast.ts';
 import type { Span } from '../syntax/span.ts';
 import { ratePeriods, units } from '../syntax/units.ts';
-import { checkExpression, reportMismatch } from './expression.ts';
+import { isAggregate, isConversion, functionNames } from './catalogue/functions.ts';
+import type { Aggregate, Conversion } from './catalogue/functions.ts';
+import { reportMismatch } from './mismatch.ts';
 import { fold, isConstant, joinScopes } from './fold.ts';
-import { checkEntry, holdsAggregate, reportUnknownName, resolveName } from './names.ts';
+import { checkEntry, holdsAggregate } from './names.ts';
+import { reportUnknownName, resolveName } from './resolve-name.ts';
+import { elaborate } from './session.ts';
 import type { Place, Session } from './session.ts';
 import { checkTargetExpression, looksLikeTarget } from './targets.ts';
 import { describeType, isNumeric, isText, sameDimension, unifyTypes } from './value-types.ts';
-
-const AGGREGATES = ['min', 'max', 'avg', 'sum', 'count', 'any', 'all'] as const;
-type Aggregate = (typeof AGGREGATES)[number];
-const CONVERSIONS = ['number', 'duration', 'bool', 'list', 'lower'] as const;
-type Conversion = (typeof CONVERSIONS)[number];
-
-const isAggregate = (name: string): name is Aggregate => (AGGREGATES as readonly string[]).includes(name);
-const isConversion = (name: string): name is Conversion => (CONVERSIONS as readonly string[]).includes(name);
-
-/** Functions that are part of the language itself. */
-export const functionNames: ReadonlySet<string> = new Set<string>([...AGGREGATES, ...CONVERSIONS, 'clamp']);
 
 const rejectNames = (session: Session, place: Place, name: string, items: readonly ArgNode[]): boolean => {
   const named = items.find((item) => item.name !== undefined);
@@ -115,7 +108,7 @@ const checkValueFunction = (
       });
       return undefined;
     }
-    const value = checkExpression(session, place, item.value);
+    const value = elaborate(session, place, item.value);
     if (value === undefined) continue;
     if (!isNumeric(value.type)) {
       session.report(
@@ -190,11 +183,7 @@ const checkAggregate = (
     session.report('E0332', span, 'aggregates do not nest');
     return undefined;
   }
-  const body = checkExpression(
-    session,
-    { ...place, scope: 'candidate', insideAggregate: true, clause: name },
-    first.value,
-  );
+  const body = elaborate(session, { ...place, scope: 'candidate', insideAggregate: true, clause: name }, first.value);
   let target: TargetRef | undefined;
   if (second !== undefined) {
     target = checkTargetExpression(session, place.block, second.value);
@@ -285,7 +274,7 @@ const checkConversion = (
     );
     return undefined;
   }
-  const text = checkExpression(session, place, first.value);
+  const text = elaborate(session, place, first.value);
   const at = place.inlineAt ?? first.value.span;
   if (text !== undefined && !isText(text.type)) {
     session.report('E0311', at, `\`${name}\` converts a text, and this is ${describeType(text.type)}`);
@@ -303,7 +292,7 @@ const checkConversion = (
       span: place.inlineAt ?? second.value.span,
     };
   } else if (second !== undefined) {
-    extra = checkExpression(session, { ...place, scope: 'constant' }, second.value);
+    extra = elaborate(session, { ...place, scope: 'constant' }, second.value);
     if (extra === undefined) return undefined;
     if (!isConstant(extra) || typeof extra.value !== 'string' || extra.value === '') {
       session.report(

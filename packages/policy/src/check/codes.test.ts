@@ -6,7 +6,7 @@ import { compilePolicy } from '../compile.ts';
 import { diagnosticCodes } from '../diagnostics/codes.ts';
 import type { DiagnosticCode } from '../diagnostics/codes.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { ResolvedPlugin } from './check-program.ts';
+import type { ResolvedPlugin } from './work.ts';
 
 const plugin = (
   name: string,

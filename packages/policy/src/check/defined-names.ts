@@ -1,8 +1,8 @@
-import type { Value, ValueType } from '@signalbox/plugin-api';
+import type { ValueType } from '@signalbox/plugin-api';
 import type { Span } from '../syntax/span.ts';
 
 /** One name that a `define` introduces. `used` counts references, for the finding on unused definitions. */
-export interface DefinedName {
+interface DefinedName {
   readonly name: string;
   readonly span: Span;
   /** Whether it stands in the file that is compiled itself, not in one that it imports. */
@@ -50,12 +50,3 @@ export const createDefinedNames = (): DefinedNames => ({
   timezone: 'UTC',
   uncheckedTier: undefined,
 });
-
-/** The type of a plain value as it stands in a definition, where no literal says more. */
-export const typeOfValue = (value: Value): ValueType => {
-  if (typeof value === 'number') return 'number';
-  if (typeof value === 'boolean') return 'bool';
-  if (typeof value === 'string') return 'string';
-  const first = value[0];
-  return { list: first === undefined ? 'string' : typeOfValue(first) };
-};

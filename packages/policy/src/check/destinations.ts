@@ -7,7 +7,7 @@ import { checkArguments } from './arguments.ts';
 import { checkCondition } from './expression.ts';
 import { checkModifiers } from './modifiers.ts';
 import { copyModifiers, mergeModifiers } from './merge-modifiers.ts';
-import { reportUnknownName, resolveName } from './names.ts';
+import { reportUnknownName, resolveName } from './resolve-name.ts';
 import { checkPickClause, checkScores, defaultScore } from './scorers.ts';
 import type { Block, Place, Session } from './session.ts';
 import { checkTargetName } from './targets.ts';

@@ -1,7 +1,7 @@
 import type { Expression, PropertyRef, RefArgument, SignalRef } from '../ir.ts';
 
 /** A text that two expressions share exactly if they mean the same; spans do not count. */
-export const keyOfExpression = (expression: Expression): string =>
+const keyOfExpression = (expression: Expression): string =>
   JSON.stringify(expression, (name, value: unknown) => (name === 'span' || name === 'type' ? undefined : value));
 
 const keyOfArgument = (argument: RefArgument): string => {

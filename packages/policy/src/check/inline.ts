@@ -7,9 +7,8 @@ import { parsePolicy } from '../syntax/parse-policy.ts';
 import type { Span } from '../syntax/span.ts';
 import type { CheckedArguments } from './arguments.ts';
 import type { CatalogueEntry, PropertyEntry, ScorerEntry } from './catalogue/entries.ts';
-import { checkExpression } from './expression.ts';
 import { typeOfSchema } from './options.ts';
-import { createBlock } from './session.ts';
+import { createBlock, elaborate } from './session.ts';
 import type { Place, Session } from './session.ts';
 import { describeType, isNumeric, sameDimension } from './value-types.ts';
 
@@ -17,7 +16,7 @@ const MAX_DEPTH = 16;
 const PREFIX = 'let expression = ';
 
 /** The tree of an expression that stands alone, as in a plugin's manifest. */
-export const parseExpressionText = (
+const parseExpressionText = (
   text: string,
   file: string,
 ): { readonly node: ExprNode } | { readonly problem: string } => {
@@ -102,7 +101,7 @@ const inlineExpression = (
     ...(place.insideAggregate === undefined ? {} : { insideAggregate: place.insideAggregate }),
   };
   if (innerPlace.inlineDepth === MAX_DEPTH) return report('it refers to itself');
-  const expression = checkExpression(inner, innerPlace, parsed.node);
+  const expression = elaborate(inner, innerPlace, parsed.node);
   const [problem] = found;
   if (problem !== undefined) return report(problem.message);
   return expression;

@@ -1,59 +1,24 @@
 import type { ValueType } from '@signalbox/plugin-api';
-import type { DiagnosticDetails } from '../diagnostics/diagnostic.ts';
 import { suggest } from '../diagnostics/suggest.ts';
 import type { Expression, TargetRef } from '../ir.ts';
 import { withoutParens } from '../syntax/ast.ts';
 import type { ArgsNode, IndexNode, NameNode, RefNode } from '../syntax/ast.ts';
 import type { Span } from '../syntax/span.ts';
 import { checkArguments } from './arguments.ts';
-import type { NameTable } from './catalogue/catalogue.ts';
 import { builtin } from './catalogue/entries.ts';
 import type { PropertyEntry, SignalEntry } from './catalogue/entries.ts';
-import { firstPartyNames } from './catalogue/first-party-names.ts';
-import { functionNames } from './calls.ts';
+import { functionNames } from './catalogue/functions.ts';
 import { copyExpression, operandsOf } from './copy-expression.ts';
 import { constantOf } from './fold.ts';
 import { inlineValue } from './inline.ts';
-import { findBinding } from './session.ts';
 import type { Binding, Block, Place, Session } from './session.ts';
 import { checkTargetName } from './targets.ts';
 import { isNumeric } from './value-types.ts';
+import { resolveName, reportUnknownName } from './resolve-name.ts';
 
 const MAX_INLINED = 20_000;
+
 const MAX_INLINED_DEPTH = 400;
-
-/** A name as resolved: a binding of the policy, or an entry of the catalogue or of a plugin in use. */
-export type Resolved =
-  | { readonly kind: 'binding'; readonly binding: Binding }
-  | { readonly kind: 'table'; readonly table: NameTable; readonly name: string }
-  | { readonly kind: 'missing' }
-  /** An error about it is reported, or stands elsewhere. */
-  | { readonly kind: 'poison' };
-
-/**
- * Follows a dotted name to what it stands for. `table` says in which names the last part is to be looked up by whoever knows which
- * kind the place needs. Marks what it passes as used.
- */
-export const resolveName = (session: Session, block: Block, node: NameNode): Resolved => {
-  const [first, ...rest] = node.parts;
-  if (first === undefined) return { kind: 'poison' };
-  const binding = findBinding(block, first.text);
-  if (binding === undefined) return { kind: 'table', table: session.catalogue, name: node.text };
-  binding.used = true;
-  if (binding.kind === 'poison') return { kind: 'poison' };
-  if (binding.kind === 'plugin') {
-    if (rest.length === 0) return { kind: 'binding', binding };
-    return { kind: 'table', table: binding.table, name: rest.map((part) => part.text).join('.') };
-  }
-  if (binding.kind === 'import') {
-    if (rest.length === 0) return { kind: 'binding', binding };
-    const member = binding.exports.get(rest.map((part) => part.text).join('.'));
-    if (member === undefined) return { kind: 'missing' };
-    member.used = true;
-    return member.kind === 'poison' ? { kind: 'poison' } : { kind: 'binding', binding: member };
-  }
-  return rest.length === 0 ? { kind: 'binding', binding } : { kind: 'missing' };
-};
 
 const visibleBindings = function* (block: Block): Iterable<string> {
   for (let at: Block | undefined = block; at !== undefined; at = at.parent) yield* at.bindings.keys();
@@ -70,91 +35,6 @@ const valueNames = (session: Session, place: Place): readonly (readonly string[]
   return place.scope === 'candidate' || place.insideAggregate === true
     ? [[...own, ...properties, ...signals, ...functions]]
     : [[...own, ...signals, ...functions], properties];
-};
-
-/** Reports a name that nothing knows: a member of something known, a name of a plugin this build lacks, or an unknown one. */
-export const reportUnknownName = (
-  session: Session,
-  block: Block,
-  node: NameNode,
-  span: Span,
-  options: {
-    readonly code: 'E0201' | 'E0204' | 'E0205' | 'E0206' | 'E0208';
-    readonly what: string;
-    readonly candidates: readonly (readonly string[])[];
-  },
-): void => {
-  const [first, ...rest] = node.parts;
-  if (first === undefined) return;
-  for (let at: Block | undefined = block; at !== undefined; at = at.parent) {
-    const later = at.declared.get(node.text);
-    if (later !== undefined && later.start > span.start && !at.bindings.has(node.text)) {
-      session.report('E0210', span, `\`${node.text}\` is used above its \`let\``, {
-        labels: [{ span: later, message: 'declared here' }],
-        help: 'move the `let` up',
-      });
-      return;
-    }
-  }
-  const binding = findBinding(block, first.text);
-  if (binding !== undefined && rest.length > 0) {
-    const member = rest.map((part) => part.text).join('.');
-    const last = rest[rest.length - 1] ?? first;
-    const members =
-      binding.kind === 'import' ? [...binding.exports.keys()] : binding.kind === 'plugin' ? namesOf(binding.table) : [];
-    const near = suggest(member, members);
-    const what = binding.kind === 'import' ? 'import' : binding.kind === 'plugin' ? 'plugin' : 'name';
-    session.report(
-      'E0225',
-      { ...last.span, start: rest[0]?.span.start ?? last.span.start },
-      `the ${what} \`${first.text}\` has no \`${member}\``,
-      {
-        labels: [{ span: binding.span, message: `\`${first.text}\` stands for this` }],
-        ...nearHelp(near, members, { ...last.span, start: rest[0]?.span.start ?? last.span.start }),
-      },
-    );
-    return;
-  }
-  const kind = firstPartyNames[node.text];
-  if (Object.hasOwn(firstPartyNames, node.text) && kind !== undefined) {
-    session.report(
-      'E0232',
-      span,
-      `\`${node.text}\` is a first-party ${kind === 'admission' ? 'admission rule' : kind} that this build does not have`,
-      {
-        help: 'use a build that has it, or another name',
-      },
-    );
-    return;
-  }
-  if (session.incomplete) return;
-  const near = suggest(node.text, ...options.candidates);
-  session.report(
-    options.code,
-    span,
-    `unknown ${options.what} \`${node.text}\``,
-    near === undefined
-      ? {}
-      : {
-          help: `did you mean \`${near}\`?`,
-          fix: { message: `write \`${near}\``, edits: [{ span, text: near }] },
-        },
-  );
-};
-
-const namesOf = (table: NameTable): readonly string[] => [
-  ...table.values.keys(),
-  ...table.scorers.keys(),
-  ...table.pickers.keys(),
-  ...table.admissions.keys(),
-];
-
-const nearHelp = (near: string | undefined, all: readonly string[], span: Span): DiagnosticDetails => {
-  if (near !== undefined)
-    return { help: `did you mean \`${near}\`?`, fix: { message: `write \`${near}\``, edits: [{ span, text: near }] } };
-  if (all.length === 0) return {};
-  const shown = all.slice(0, 8).map((name) => `\`${name}\``);
-  return { help: `it has ${shown.join(', ')}${all.length > 8 ? ' …' : ''}` };
 };
 
 const exampleTier = (session: Session): string => [...session.defined.tiers.keys()][0] ?? '70B';

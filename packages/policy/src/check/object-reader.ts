@@ -5,8 +5,9 @@ import { isLiteral, withoutParens } from '../syntax/ast.ts';
 import type { EntryNode, ExprNode, ObjectNode } from '../syntax/ast.ts';
 import type { Span } from '../syntax/span.ts';
 import { ratePeriods } from '../syntax/units.ts';
-import { checkCondition, checkEnumMember, checkExpression } from './expression.ts';
-import { constantOf, isConstant } from './fold.ts';
+import { checkCondition, checkExpression } from './expression.ts';
+import { checkEnumMember } from './mismatch.ts';
+import { isConstant } from './fold.ts';
 import type { Place, Session } from './session.ts';
 import { describeType, isNumeric, sameDimension } from './value-types.ts';
 
@@ -38,7 +39,7 @@ export interface ObjectReader {
   finish(): void;
 }
 
-export interface Limits {
+interface Limits {
   readonly minimum?: number;
   readonly above?: number;
   readonly maximum?: number;
@@ -367,5 +368,3 @@ export const declaredType = (node: ExprNode): ValueType | undefined => {
       return undefined;
   }
 };
-
-export const constantText = (value: string, span: Span): Expression => constantOf(value, 'string', span);

@@ -4,9 +4,8 @@ import { suggest } from '../diagnostics/suggest.ts';
 import { withoutParens } from '../syntax/ast.ts';
 import type { ArgNode, ArgsNode, ExprNode, ObjectNode } from '../syntax/ast.ts';
 import type { Span } from '../syntax/span.ts';
-import { checkExpression } from './expression.ts';
 import { isConstant } from './fold.ts';
-import { findBinding } from './session.ts';
+import { elaborate, findBinding } from './session.ts';
 import type { Place, Session } from './session.ts';
 import { describeType, formatNumber, sameDimension } from './value-types.ts';
 
@@ -84,7 +83,7 @@ const readValue = (
     reportChoice(session, span, pointer.split('/').pop() ?? reader.owner, inner.text, schema.enum, inner.span);
     return fail();
   }
-  const expression = checkExpression(session, { ...place, scope: 'constant' }, node);
+  const expression = elaborate(session, { ...place, scope: 'constant' }, node);
   if (expression === undefined) return fail();
   if (!isConstant(expression)) {
     session.report('E0328', span, 'an option is a constant');

@@ -16,7 +16,8 @@ import type {
 import type { Span } from '../syntax/span.ts';
 import { defineKinds } from './catalogue/define-kinds.ts';
 import { checkVerdict } from './destinations.ts';
-import { checkCondition, checkEnumMember, checkExpression, reportMismatch } from './expression.ts';
+import { checkCondition, checkExpression } from './expression.ts';
+import { checkEnumMember, reportMismatch } from './mismatch.ts';
 import { checkName, checkIndex } from './names.ts';
 import type { Block, Place, Session } from './session.ts';
 import { checkTargetName } from './targets.ts';

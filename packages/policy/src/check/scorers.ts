@@ -9,7 +9,7 @@ import { copyExpression, measureExpression } from './copy-expression.ts';
 import { checkExpression } from './expression.ts';
 import { isConstant } from './fold.ts';
 import { inlineScorer } from './inline.ts';
-import { reportUnknownName, resolveName } from './names.ts';
+import { reportUnknownName, resolveName } from './resolve-name.ts';
 import { findBinding } from './session.ts';
 import type { Block, Place, Session } from './session.ts';
 import { describeType, isNumeric, isPlainNumber } from './value-types.ts';
@@ -61,7 +61,7 @@ const scorerNames = (session: Session, block: Block): readonly string[] => {
 const copyScorer = (scorer: ScorerRef): ScorerRef =>
   scorer.kind === 'expression' ? { ...scorer, expression: copyExpression(scorer.expression) } : { ...scorer };
 
-export const copyTerms = (terms: readonly ScoreTerm[]): readonly ScoreTerm[] =>
+const copyTerms = (terms: readonly ScoreTerm[]): readonly ScoreTerm[] =>
   terms.map((term) => ({ ...term, scorer: copyScorer(term.scorer) }));
 
 /** How many parts the terms have. */

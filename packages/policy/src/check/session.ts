@@ -56,6 +56,8 @@ export interface Session {
   /** Texts by file id; those of inlined expressions are added as they are parsed. */
   readonly texts: Map<string, string>;
   readonly catalogue: NameTable;
+  /** `checkExpression`, which calls and is called by the parts of the checker below it. */
+  readonly checkExpression: (session: Session, place: Place, node: ExprNode) => Expression | undefined;
   readonly defined: DefinedNames;
   readonly checkOptions: CheckOptions;
   readonly nowEpochMs: number;
@@ -79,6 +81,10 @@ export interface Session {
   incomplete: boolean;
 }
 
+/** The typed expression of a node inside another one; undefined where an error has been reported. */
+export const elaborate = (session: Session, place: Place, node: ExprNode): Expression | undefined =>
+  session.checkExpression(session, place, node);
+
 /** Where an expression stands: what it may read, and which names it sees. */
 export interface Place {
   /**
@@ -101,6 +107,8 @@ export interface Place {
 
 export interface SessionInput {
   readonly catalogue: NameTable;
+  /** `checkExpression`, which calls and is called by the parts of the checker below it. */
+  readonly checkExpression: (session: Session, place: Place, node: ExprNode) => Expression | undefined;
   readonly defined: DefinedNames;
   readonly checkOptions: CheckOptions;
   readonly nowEpochMs: number;
@@ -171,6 +179,7 @@ export const createSession = (input: SessionInput): Session => {
     rawOf,
     texts: input.texts,
     catalogue: input.catalogue,
+    checkExpression: input.checkExpression,
     defined: input.defined,
     checkOptions: input.checkOptions,
     nowEpochMs: input.nowEpochMs,

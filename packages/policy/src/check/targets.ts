@@ -3,7 +3,7 @@ import type { TargetRef } from '../ir.ts';
 import { withoutParens } from '../syntax/ast.ts';
 import type { ExprNode, NameNode, StringNode } from '../syntax/ast.ts';
 import type { Span } from '../syntax/span.ts';
-import { reportUnknownName, resolveName } from './names.ts';
+import { reportUnknownName, resolveName } from './resolve-name.ts';
 import { findBinding } from './session.ts';
 import type { Block, Session } from './session.ts';
 

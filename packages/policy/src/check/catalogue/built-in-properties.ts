@@ -3,7 +3,7 @@ import { builtin } from './entries.ts';
 import type { Parameter, PropertyEntry } from './entries.ts';
 
 export const PRECISIONS: readonly string[] = ['fp32', 'bf16', 'fp16', 'fp8', 'int8', 'int4'];
-export const STATES: readonly string[] = ['ready', 'loading', 'asleep', 'draining'];
+const STATES: readonly string[] = ['ready', 'loading', 'asleep', 'draining'];
 
 interface Extra {
   readonly better?: 'low' | 'high';

@@ -2,7 +2,7 @@ import type { Json, OptionSchema, ValueType } from '@signalbox/plugin-api';
 import type { Provider } from '../../ir.ts';
 
 /** What an argument of a callable name takes. `key` is a request-scope expression of any type, or a list of such. */
-export type ParameterKind = 'value' | 'expression' | 'key' | 'slo' | 'limit' | 'target' | 'window' | 'zone';
+type ParameterKind = 'value' | 'expression' | 'key' | 'slo' | 'limit' | 'target' | 'window' | 'zone';
 
 export interface Parameter {
   readonly name: string;
@@ -73,5 +73,3 @@ export interface AdmissionEntry extends EntryBase {
 export type CatalogueEntry = SignalEntry | PropertyEntry | ScorerEntry | PickerEntry | AdmissionEntry;
 
 export const builtin: Provider = Object.freeze({ kind: 'builtin' });
-
-export const isCountType = (type: ValueType): boolean => type === 'number' || type === 'count';
