@@ -2,12 +2,12 @@ import { SignalboxError, silentLogger } from '@signalbox/plugin-api';
 import type { Clock, Logger, Plugin, Value, ValueType } from '@signalbox/plugin-api';
 import { createEvaluators } from '@signalbox/policy';
 import type { EvaluatorOptions, PolicyProgram, SecretRef } from '@signalbox/policy';
-import type { DecisionSink } from '@signalbox/telemetry';
+import type { DecisionRecord, DecisionSink } from '@signalbox/telemetry';
 import { AdmissionQueues } from './admission-queue.ts';
 import type { QueueEntry, QueueStatus } from './admission-queue.ts';
 import { createAlarms } from './alarms.ts';
 import { awaitSignals, fillSignals } from './fill-signals.ts';
-import { bindPolicy } from './bind-policy.ts';
+import { bindPolicy, limitKey } from './bind-policy.ts';
 import type { BoundQueue } from './bound-policy.ts';
 import { explain } from './explain.ts';
 import type { Explanation } from './explain.ts';
@@ -17,7 +17,8 @@ import type { EndpointStatus, EngineSample } from './fleet/fleet.ts';
 import type { AllocateMemory } from './fleet/fleet-table.ts';
 import { createLearned } from './learned.ts';
 import { createLeaseLedger } from './lease.ts';
-import { createLimitLedger } from './limits.ts';
+import { createLimitLedger, tighter } from './limits.ts';
+import type { Standing } from './limits.ts';
 import { LiveRequest, RefusedRequest } from './live-request.ts';
 import type { RequestServices } from './live-request.ts';
 import { Pipeline } from './pipeline.ts';
@@ -83,6 +84,11 @@ export interface Core {
   readonly active: PolicyVersion | undefined;
   /** Why a request would go where, on the fleet as it stands. Changes no state. */
   explain(request: RouteRequest): Explanation;
+  /**
+   * `x-ratelimit-{limit,remaining,reset}-{requests,tokens}` for an answer, as a flat list of names and values: of the tightest limit that
+   * applies to the request. To be asked while the request is under way, with its decision.
+   */
+  limitHeaders(decision: DecisionRecord): readonly string[];
   endpoints(): EndpointStatus[];
   /** Writes an engine's report; false if no endpoint has that name. */
   feed(endpoint: string, sample: EngineSample): boolean;
@@ -155,6 +161,7 @@ class RoutingCore implements Core {
       budget: createRetryBudget(),
       pipeline: new Pipeline({ fleet: this.fleet, leases, limits }),
       onDecision: options.onDecision ?? (() => {}),
+      described: new WeakMap(),
       released: () => this.#wake(),
       served: (state, inputTokens, outputTokens) => this.#served(state, inputTokens, outputTokens),
     };
@@ -227,6 +234,21 @@ class RoutingCore implements Core {
     state.shortlistSize = this.fleet.slotLimit;
     fillSignals(state, this.#services.learned);
     return explain(state, this.#services);
+  }
+
+  limitHeaders(decision: DecisionRecord): readonly string[] {
+    const state = this.#services.described.get(decision);
+    if (state === undefined || state.finished || state.version.policy.limits.length === 0) return NO_HEADERS;
+    const nowMs = this.#clock.now();
+    let requests: Standing | undefined;
+    let tokens: Standing | undefined;
+    for (const limit of state.version.policy.limits) {
+      const key = limitKey(limit, state.frame);
+      if (key === undefined) continue;
+      requests = tighter(requests, this.#services.limits.standing(limit.definition, key, 'requests', nowMs));
+      tokens = tighter(tokens, this.#services.limits.standing(limit.definition, key, 'tokens', nowMs));
+    }
+    return [...standingHeaders('requests', requests), ...standingHeaders('tokens', tokens)];
   }
 
   endpoints(): EndpointStatus[] {
@@ -528,6 +550,20 @@ function isRouteQueue(state: RequestState): boolean {
 /** Whether a refusal is for want of room at endpoints that are up. */
 function waitsForRoom(state: RequestState): boolean {
   return state.refusal?.code === 'no_endpoint' && state.sawAvailable;
+}
+
+const NO_HEADERS: readonly string[] = Object.freeze([]);
+
+function standingHeaders(of: 'requests' | 'tokens', standing: Standing | undefined): readonly string[] {
+  if (standing === undefined) return NO_HEADERS;
+  return [
+    `x-ratelimit-limit-${of}`,
+    String(standing.limit),
+    `x-ratelimit-remaining-${of}`,
+    String(standing.remaining),
+    `x-ratelimit-reset-${of}`,
+    `${standing.resetSeconds}s`,
+  ];
 }
 
 const QUEUE_FULL: RefusalCause = { status: 503, code: 'queue_full', message: 'The queue is full. Try again later.', retryAfterSeconds: 1 };

@@ -91,3 +91,37 @@ test('a tenant\'s own limits refuse with 429 without a rule', () => {
   expect(t.refuse({ tenant: 'a' })).toMatchObject({ status: 429, code: 'rate_limited', retryAfterSeconds: 60 });
   expect(t.send({ tenant: 'b' }).kind).toBe('forward');
 });
+
+test('answers tell where the caller stands in the tightest limit, on refusals too', () => {
+  const b = new ProgramBuilder();
+  const key = b.signal('tenant.id');
+  const over = b.signal('over_limit', 'bool', [{ kind: 'definition', definition: 'limit', of: 'burst' }]);
+  const t = testCore(
+    b.program({
+      tiers: [tier('A', 1)],
+      admission: [admission('reject', 'over', over)],
+      routes: [route('default', [destination('A', [b.leastTokens()])])],
+      definitions: {
+        limits: [
+          limit('plan', [key], { requests: { amount: 100, windowSeconds: 60 }, tokens: { amount: 10_000, windowSeconds: 60 } }),
+          limit('burst', [key], { requests: { amount: 2, windowSeconds: 1 } }),
+        ],
+      },
+    }),
+  );
+  t.time.advance(60_000);
+  const one = t.forward({ tenant: 'a', body: { promptTokensExact: 100, maxTokens: 50 } });
+  const headers = t.core.limitHeaders(one.decision);
+  expect(headers.slice(0, 6)).toEqual(['x-ratelimit-limit-requests', '2', 'x-ratelimit-remaining-requests', '1', 'x-ratelimit-reset-requests', '2s']);
+  expect(headers.slice(6)).toEqual(['x-ratelimit-limit-tokens', '10000', 'x-ratelimit-remaining-tokens', '9850', 'x-ratelimit-reset-tokens', '120s']);
+  t.forward({ tenant: 'a' });
+  expect(t.core.limitHeaders(t.refuse({ tenant: 'a' }).decision).slice(0, 4)).toEqual([
+    'x-ratelimit-limit-requests',
+    '2',
+    'x-ratelimit-remaining-requests',
+    '0',
+  ]);
+  expect(t.core.limitHeaders(t.forward().decision)).toEqual([]);
+  one.finish(OK);
+  expect(t.core.limitHeaders(t.records[0] ?? one.decision)).toEqual([]);
+});

@@ -8,6 +8,21 @@ export interface Charge {
   readonly cost: number;
 }
 
+/** What is left of a rate. */
+export interface Standing {
+  readonly limit: number;
+  /** Whole, at least 0. */
+  readonly remaining: number;
+  /** Seconds until nothing is used any more, if nothing comes. */
+  readonly resetSeconds: number;
+}
+
+/** The tighter of two standings. */
+export function tighter(one: Standing | undefined, other: Standing | undefined): Standing | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return other.remaining / other.limit < one.remaining / one.limit ? other : one;
+}
+
 export const NOTHING: Charge = Object.freeze({ inputTokens: 0, outputTokens: 0, cost: 0 });
 
 /** What a limit holds for one key: use in sliding windows, and requests under way. Outlives policy versions. */
@@ -16,6 +31,8 @@ export interface LimitLedger {
   wouldExceed(limit: LimitDefinition, key: string, charge: Charge, nowMs: number): boolean;
   /** The used share: of the measure that is nearest to its end. */
   usage(limit: LimitDefinition, key: string, nowMs: number): number;
+  /** Where the key stands in the limit's requests and in its tokens (of any kind, the tightest); undefined where it limits none. */
+  standing(limit: LimitDefinition, key: string, of: 'requests' | 'tokens', nowMs: number): Standing | undefined;
   /** Seconds until there is room again for such a charge, at least 1. */
   retryAfterSeconds(limit: LimitDefinition, key: string, charge: Charge, nowMs: number): number;
   /** Takes the charge, once for a request. With `charge: after` only the request and its place are counted. */
@@ -30,6 +47,8 @@ export interface LimitLedger {
 
 type Measure = 'requests' | 'tokens' | 'inputTokens' | 'outputTokens' | 'cost';
 
+const REQUEST_MEASURES: readonly Measure[] = ['requests'];
+const TOKEN_MEASURES: readonly Measure[] = ['tokens', 'inputTokens', 'outputTokens'];
 const MEASURES: readonly Measure[] = ['requests', 'tokens', 'inputTokens', 'outputTokens', 'cost'];
 
 interface Window {
@@ -127,6 +146,21 @@ export function createLimitLedger(): LimitLedger {
         if (rate !== undefined) most = Math.max(most, used(entry, measure, rate, nowMs) / rate.amount);
       }
       return most;
+    },
+
+    standing(limit, key, of, nowMs) {
+      const entry = entries.get(idOf(limit, key));
+      let tightest: Standing | undefined;
+      for (const measure of of === 'requests' ? REQUEST_MEASURES : TOKEN_MEASURES) {
+        const rate = limit[measure];
+        if (rate === undefined) continue;
+        const remaining = Math.max(0, Math.floor(rate.amount - used(entry, measure, rate, nowMs)));
+        const window = entry?.windows[measure];
+        const leftMs = window === undefined ? 0 : window.start + rate.windowSeconds * 1000 - nowMs;
+        const resetMs = window === undefined ? 0 : window.current > 0 ? leftMs + rate.windowSeconds * 1000 : window.previous > 0 ? leftMs : 0;
+        tightest = tighter(tightest, { limit: rate.amount, remaining, resetSeconds: Math.ceil(resetMs / 1000) });
+      }
+      return tightest;
     },
 
     retryAfterSeconds(limit, key, charge, nowMs) {

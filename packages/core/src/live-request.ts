@@ -27,6 +27,8 @@ export interface RequestServices {
   readonly budget: RetryBudget;
   readonly pipeline: Pipeline;
   readonly onDecision: DecisionSink;
+  /** The request behind a record that was asked for while it is under way. */
+  readonly described: WeakMap<DecisionRecord, RequestState>;
   /** Room may have come free: to be called when a public call that released something is over. */
   released(): void;
   /** A finished request's tokens, for fair queues. */
@@ -350,6 +352,7 @@ function recordOf(state: RequestState, services: RequestServices): DecisionRecor
   if (state.record === undefined) {
     const ageMs = services.clock.now() - state.receivedAtMs;
     state.record = buildDecision(state, services.fleet, services.clock.epochMs() - ageMs);
+    if (state.version.policy.limits.length > 0) services.described.set(state.record, state);
   }
   return state.record;
 }
