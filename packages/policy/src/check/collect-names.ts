@@ -3,8 +3,6 @@ import { collectDefinition } from './collect-definitions.ts';
 import type { LoadedFile } from './load-files.ts';
 import type { Work } from './work.ts';
 
-// Gathering, before anything is checked
-
 export const collect = (work: Work, file: LoadedFile, prefix: string): void => {
   const visit = (statements: readonly StatementNode[]): void => {
     for (const statement of statements) {

@@ -10,8 +10,6 @@ import { checkOptionObject } from './options.ts';
 import type { Binding, Block } from './session.ts';
 import type { Work } from './work.ts';
 
-// Statements
-
 export const bindAlias = (work: Work, block: Block, name: string, span: Span, value: Binding): void => {
   const before = work.aliases.get(name);
   const taken = before === undefined ? takenBy(work.session, block, name) : undefined;
