@@ -8,12 +8,20 @@ const fixtures = new URL('../fixtures/', import.meta.url);
 const encoder = new TextEncoder();
 
 describe('recorded plain answers', () => {
-  const answers = readdirSync(fixtures).filter((name) => name.endsWith('.json') && !name.includes('chunks') && !name.includes('error'));
+  const answers = readdirSync(fixtures).filter(
+    (name) => name.endsWith('.json') && !name.includes('chunks') && !name.includes('error'),
+  );
 
   it.each(answers)('%s: usage is read and the model restored, nothing else touched', (name) => {
     const bytes = new Uint8Array(readFileSync(new URL(name, fixtures)));
-    const value = JSON.parse(new TextDecoder().decode(bytes)) as { readonly model: string; readonly usage: { readonly prompt_tokens: number; readonly completion_tokens: number } };
-    expect(answerUsage(bytes)).toMatchObject({ promptTokens: value.usage.prompt_tokens, outputTokens: value.usage.completion_tokens });
+    const value = JSON.parse(new TextDecoder().decode(bytes)) as {
+      readonly model: string;
+      readonly usage: { readonly prompt_tokens: number; readonly completion_tokens: number };
+    };
+    expect(answerUsage(bytes)).toMatchObject({
+      promptTokens: value.usage.prompt_tokens,
+      outputTokens: value.usage.completion_tokens,
+    });
     const out = new TextDecoder().decode(restoreModel(bytes, 'alias'));
     expect(out).toBe(new TextDecoder().decode(bytes).replace(JSON.stringify(value.model), '"alias"'));
   });
@@ -49,7 +57,10 @@ describe('our own errors', () => {
     expect(JSON.parse(errorBody('/v1/chat/completions', 404, 'model_not_found', 'm'))).toEqual({
       error: { message: 'm', type: 'invalid_request_error', param: null, code: 'model_not_found' },
     });
-    expect(JSON.parse(errorBody('/v1/messages', 503, 'no_endpoint', 'm'))).toEqual({ type: 'error', error: { type: 'overloaded_error', message: 'm' } });
+    expect(JSON.parse(errorBody('/v1/messages', 503, 'no_endpoint', 'm'))).toEqual({
+      type: 'error',
+      error: { type: 'overloaded_error', message: 'm' },
+    });
     expect(errorEvent('chat', 'upstream_disconnected', 'm')).toBe(
       'data: {"error":{"message":"m","type":"server_error","param":null,"code":"upstream_disconnected"}}\n\n',
     );

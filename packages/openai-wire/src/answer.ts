@@ -29,7 +29,11 @@ export function answerUsage(answer: Uint8Array): Usage {
 /** The error that an upstream's 4xx body states; empty texts where it is not in an envelope we know. */
 export function answerError(answer: Uint8Array): { readonly code: string; readonly message: string } {
   try {
-    const value = decodeValue(answer, 0, answer.length) as { readonly error?: unknown; readonly code?: unknown; readonly message?: unknown };
+    const value = decodeValue(answer, 0, answer.length) as {
+      readonly error?: unknown;
+      readonly code?: unknown;
+      readonly message?: unknown;
+    };
     const error = (typeof value.error === 'object' && value.error !== null ? value.error : value) as {
       readonly code?: unknown;
       readonly type?: unknown;
@@ -46,5 +50,7 @@ export function answerError(answer: Uint8Array): { readonly code: string; readon
 export function isContextExceeded(answer: Uint8Array): boolean {
   const { code, message } = answerError(answer);
   if (code === 'context_length_exceeded' || code === 'exceed_context_size_error') return true;
-  return /maximum context length|context (?:length|size|window)|longer than the model|`inputs` tokens \+ `max_new_tokens` must be/i.test(message);
+  return /maximum context length|context (?:length|size|window)|longer than the model|`inputs` tokens \+ `max_new_tokens` must be/i.test(
+    message,
+  );
 }

@@ -35,7 +35,13 @@ function messagesErrorType(status: number): string {
 }
 
 /** The body of an error answer, in the shape that the API at `path` uses. */
-export function errorBody(path: string, status: number, code: string, message: string, param: string | null = null): string {
+export function errorBody(
+  path: string,
+  status: number,
+  code: string,
+  message: string,
+  param: string | null = null,
+): string {
   if (path === '/v1/messages' || path.startsWith('/v1/messages/')) {
     return JSON.stringify({ type: 'error', error: { type: messagesErrorType(status), message } });
   }

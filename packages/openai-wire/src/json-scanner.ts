@@ -150,7 +150,8 @@ export class JsonScanner {
     let value = 0;
     for (let i = at; i < at + 4; i++) {
       const c = this.bytes[i]!;
-      const digit = c >= 0x30 && c <= 0x39 ? c - 0x30 : (c | 0x20) >= 0x61 && (c | 0x20) <= 0x66 ? (c | 0x20) - 0x57 : -1;
+      const digit =
+        c >= 0x30 && c <= 0x39 ? c - 0x30 : (c | 0x20) >= 0x61 && (c | 0x20) <= 0x66 ? (c | 0x20) - 0x57 : -1;
       if (digit < 0) this.fail('\\u must be followed by four hexadecimal digits', i);
       value = value * 16 + digit;
     }
@@ -208,7 +209,8 @@ export class JsonScanner {
 
   private literal(text: string): void {
     for (let k = 0; k < text.length; k++) {
-      if (this.pos + k >= this.end || this.bytes[this.pos + k] !== text.charCodeAt(k)) this.fail('expected a value', this.pos + k);
+      if (this.pos + k >= this.end || this.bytes[this.pos + k] !== text.charCodeAt(k))
+        this.fail('expected a value', this.pos + k);
     }
     this.pos += text.length;
   }
@@ -277,7 +279,8 @@ export class JsonScanner {
       this.pos++;
       return true;
     }
-    if (c !== close) this.fail(`expected a comma or ${close === CLOSE_BRACE ? 'a closing brace' : 'a closing bracket'}`);
+    if (c !== close)
+      this.fail(`expected a comma or ${close === CLOSE_BRACE ? 'a closing brace' : 'a closing bracket'}`);
     this.pos++;
     return false;
   }
@@ -314,7 +317,12 @@ export function stringIs(bytes: Uint8Array, start: number, end: number, text: st
   const length = end - start - 2;
   if (length !== text.length) {
     // It may still be the same text, written with escapes of up to six bytes a character.
-    return length > text.length && length <= text.length * 6 && hasEscape(bytes, start, end) && decodeString(bytes, start, end) === text;
+    return (
+      length > text.length &&
+      length <= text.length * 6 &&
+      hasEscape(bytes, start, end) &&
+      decodeString(bytes, start, end) === text
+    );
   }
   for (let k = 0; k < length; k++) {
     if (bytes[start + 1 + k] !== text.charCodeAt(k)) return false;
@@ -330,7 +338,9 @@ function hasEscape(bytes: Uint8Array, start: number, end: number): boolean {
 /** Text of the JSON string whose quotes stand at `start` and `end - 1`, which a scanner has validated. */
 export function decodeString(bytes: Uint8Array, start: number, end: number): string {
   const raw = bytes.subarray(start + 1, end - 1);
-  return raw.indexOf(BACKSLASH) < 0 ? decoder.decode(raw) : (JSON.parse(decoder.decode(bytes.subarray(start, end))) as string);
+  return raw.indexOf(BACKSLASH) < 0
+    ? decoder.decode(raw)
+    : (JSON.parse(decoder.decode(bytes.subarray(start, end))) as string);
 }
 
 /** The JSON value in a validated span. */

@@ -38,7 +38,8 @@ export function parseMultipart(path: string, bytes: Uint8Array, boundary: string
     if (bodyEnd < 0) return malformed('the closing boundary is missing');
     const name = partName(latin1.decode(bytes.subarray(at, headEnd)));
     if (name === 'model') {
-      if (bodyEnd - bodyStart > MAX_FIELD_BYTES) return wireError(400, 'invalid_request', 'The field "model" is too long.', 'model');
+      if (bodyEnd - bodyStart > MAX_FIELD_BYTES)
+        return wireError(400, 'invalid_request', 'The field "model" is too long.', 'model');
       scan.model = utf8.decode(bytes.subarray(bodyStart, bodyEnd));
       scan.modelSpans.push({ start: bodyStart, end: bodyEnd });
     } else if (name === 'stream' && bodyEnd - bodyStart <= 5) {
@@ -46,7 +47,8 @@ export function parseMultipart(path: string, bytes: Uint8Array, boundary: string
     }
     at = bodyEnd + delimiter.length;
   }
-  if (scan.model === '') return wireError(400, 'invalid_request', 'The part "model" is missing or empty. Name the model to use.', 'model');
+  if (scan.model === '')
+    return wireError(400, 'invalid_request', 'The part "model" is missing or empty. Name the model to use.', 'model');
   return new ScannedRequest(path, bytes, scan);
 }
 

@@ -10,7 +10,10 @@ const decoder = new TextDecoder();
 const CHAT = '/v1/chat/completions';
 
 function parsed(path: string, body: unknown): ScannedRequest {
-  const result = parseRequest(path, typeof body === 'string' ? encoder.encode(body) : encoder.encode(JSON.stringify(body)));
+  const result = parseRequest(
+    path,
+    typeof body === 'string' ? encoder.encode(body) : encoder.encode(JSON.stringify(body)),
+  );
   if (result instanceof ScannedRequest) return result;
   throw new Error(result.message);
 }
@@ -39,13 +42,33 @@ describe('the fields of a chat request', () => {
       tools: [{ type: 'function', function: { name: 'f' } }, { name: 'g' }],
       messages: [
         { role: 'system', content: 'be brief' },
-        { role: 'user', content: [{ type: 'text', text: 'a😀' }, { type: 'image_url', image_url: { url: 'data:,' } }, { type: 'text', text: 'b' }] },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'a😀' },
+            { type: 'image_url', image_url: { url: 'data:,' } },
+            { type: 'text', text: 'b' },
+          ],
+        },
         { role: 'assistant', content: null, tool_calls: [] },
         { role: 'user', content: 'last' },
       ],
     });
-    expect(request).toMatchObject({ kind: 'chat', model: 'llama/70b:latest', stream: true, includeUsage: true, maxTokens: 77 });
-    expect(request).toMatchObject({ user: 'ann', promptCacheKey: 'k1', tools: 2, images: 1, jsonSchema: true, reasoning: true });
+    expect(request).toMatchObject({
+      kind: 'chat',
+      model: 'llama/70b:latest',
+      stream: true,
+      includeUsage: true,
+      maxTokens: 77,
+    });
+    expect(request).toMatchObject({
+      user: 'ann',
+      promptCacheKey: 'k1',
+      tools: 2,
+      images: 1,
+      jsonSchema: true,
+      reasoning: true,
+    });
     expect(request.metadata('session_id')).toBe('s');
     expect(request.metadata('n')).toBeUndefined();
     expect(request.metadata('toString')).toBeUndefined();
@@ -59,7 +82,10 @@ describe('the fields of a chat request', () => {
   });
 
   it('takes the last of twin keys, like JSON.parse', () => {
-    const request = parsed(CHAT, '{"model":"a","model":"b","stream":true,"stream":false,"messages":[{"role":"user","content":"x","content":"yz"}],"messages":[{"role":"user","content":"abc"}]}');
+    const request = parsed(
+      CHAT,
+      '{"model":"a","model":"b","stream":true,"stream":false,"messages":[{"role":"user","content":"x","content":"yz"}],"messages":[{"role":"user","content":"abc"}]}',
+    );
     expect(request.model).toBe('b');
     expect(request.stream).toBe(false);
     expect(request.promptChars).toBe(3);
@@ -148,14 +174,22 @@ describe('properties', () => {
   const text = fc.string({ unit: 'binary', maxLength: 40 });
 
   it('accepts what JSON.parse accepts and counts the same code points', () => {
-    const message = fc.record({ role: fc.constantFrom('user', 'system', 'assistant', 'tool'), content: fc.oneof(text, fc.constant(null)) });
+    const message = fc.record({
+      role: fc.constantFrom('user', 'system', 'assistant', 'tool'),
+      content: fc.oneof(text, fc.constant(null)),
+    });
     fc.assert(
-      fc.property(fc.array(message, { minLength: 1, maxLength: 5 }), fc.jsonValue(), fc.constantFrom(0, 1, '\t'), (messages, extra, space) => {
-        const request = parsed(CHAT, JSON.stringify({ extra, model: 'm', messages }, null, space));
-        const texts = messages.map((m) => m.content ?? '').map((t) => new TextDecoder().decode(encoder.encode(t)));
-        expect(request.promptChars).toBe(texts.reduce((sum, t) => sum + [...t].length, 0));
-        expect(request.messages().map((m) => m.role)).toEqual(messages.map((m) => m.role));
-      }),
+      fc.property(
+        fc.array(message, { minLength: 1, maxLength: 5 }),
+        fc.jsonValue(),
+        fc.constantFrom(0, 1, '\t'),
+        (messages, extra, space) => {
+          const request = parsed(CHAT, JSON.stringify({ extra, model: 'm', messages }, null, space));
+          const texts = messages.map((m) => m.content ?? '').map((t) => new TextDecoder().decode(encoder.encode(t)));
+          expect(request.promptChars).toBe(texts.reduce((sum, t) => sum + [...t].length, 0));
+          expect(request.messages().map((m) => m.role)).toEqual(messages.map((m) => m.role));
+        },
+      ),
     );
   });
 
@@ -163,19 +197,24 @@ describe('properties', () => {
     const base = encoder.encode(JSON.stringify(chat({ a: [1.5e3, -0, true, null], b: { 'ü\n': '\u0001😀' } })));
     const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: base.length - 1 }), fc.integer({ min: 0, max: 255 }), fc.boolean(), (at, byte, cut) => {
-        const body = cut ? base.slice(0, at) : base.slice();
-        if (!cut) body[at] = byte;
-        let valid = true;
-        try {
-          JSON.parse(strict.decode(body));
-        } catch {
-          valid = false;
-        }
-        const result = parseRequest(CHAT, body);
-        const refusedAsJson = !(result instanceof ScannedRequest) && result.message.startsWith('The request body is');
-        expect(!refusedAsJson).toBe(valid);
-      }),
+      fc.property(
+        fc.integer({ min: 1, max: base.length - 1 }),
+        fc.integer({ min: 0, max: 255 }),
+        fc.boolean(),
+        (at, byte, cut) => {
+          const body = cut ? base.slice(0, at) : base.slice();
+          if (!cut) body[at] = byte;
+          let valid = true;
+          try {
+            JSON.parse(strict.decode(body));
+          } catch {
+            valid = false;
+          }
+          const result = parseRequest(CHAT, body);
+          const refusedAsJson = !(result instanceof ScannedRequest) && result.message.startsWith('The request body is');
+          expect(!refusedAsJson).toBe(valid);
+        },
+      ),
       { numRuns: 2000 },
     );
   });
@@ -183,24 +222,33 @@ describe('properties', () => {
   it('splicing changes what it names and keeps every other byte', () => {
     const keys = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'stream_options', 'model'), { maxLength: 5 });
     fc.assert(
-      fc.property(keys, keys, keys, text, fc.constantFrom(0, 2), fc.boolean(), (present, set, drop, model, space, includeUsage) => {
-        const body: Record<string, unknown> = {};
-        for (const key of present) body[key] = key === 'model' ? 'm' : key === 'stream_options' ? { x: 1 } : key;
-        if (!present.includes('model')) body['model'] = 'm';
-        body['messages'] = [{ role: 'user', content: 'hi' }];
-        const source = JSON.stringify(body, null, space);
-        const request = parsed(CHAT, source);
-        const name = new TextDecoder().decode(encoder.encode(`x${model}`));
-        const edits = { model: name, includeUsage, set: set.map((field) => ({ field, json: '[7]' })), drop };
-        const expected: Record<string, unknown> = { ...body, model: name };
-        if (includeUsage) expected['stream_options'] = { ...(body['stream_options'] as object | undefined), include_usage: true };
-        for (const field of drop) delete expected[field];
-        for (const field of set) expected[field] = [7];
-        const out = decoder.decode(spliceBody(request, edits));
-        expect(JSON.parse(out)).toEqual(expected);
-        expect(decoder.decode(spliceBody(request, {}))).toBe(source);
-        expect(decoder.decode(spliceBody(request, edits))).toBe(out);
-      }),
+      fc.property(
+        keys,
+        keys,
+        keys,
+        text,
+        fc.constantFrom(0, 2),
+        fc.boolean(),
+        (present, set, drop, model, space, includeUsage) => {
+          const body: Record<string, unknown> = {};
+          for (const key of present) body[key] = key === 'model' ? 'm' : key === 'stream_options' ? { x: 1 } : key;
+          if (!present.includes('model')) body['model'] = 'm';
+          body['messages'] = [{ role: 'user', content: 'hi' }];
+          const source = JSON.stringify(body, null, space);
+          const request = parsed(CHAT, source);
+          const name = new TextDecoder().decode(encoder.encode(`x${model}`));
+          const edits = { model: name, includeUsage, set: set.map((field) => ({ field, json: '[7]' })), drop };
+          const expected: Record<string, unknown> = { ...body, model: name };
+          if (includeUsage)
+            expected['stream_options'] = { ...(body['stream_options'] as object | undefined), include_usage: true };
+          for (const field of drop) delete expected[field];
+          for (const field of set) expected[field] = [7];
+          const out = decoder.decode(spliceBody(request, edits));
+          expect(JSON.parse(out)).toEqual(expected);
+          expect(decoder.decode(spliceBody(request, {}))).toBe(source);
+          expect(decoder.decode(spliceBody(request, edits))).toBe(out);
+        },
+      ),
     );
   });
 });
@@ -218,8 +266,11 @@ describe('multipart', () => {
     expect(spliceBody(request, {})).toBe(request.bytes());
   });
 
-  it.each(['', '--B', '--B\r\n', '--B\r\n\r\n', 'x', form('w').slice(0, -8), '--B--\r\n'])('a malformed form is refused: %j', (body) => {
-    const result = parseRequest('/v1/audio/transcriptions', encoder.encode(body), { boundary: 'B' });
-    expect(result).toMatchObject({ kind: 'error', status: 400 });
-  });
+  it.each(['', '--B', '--B\r\n', '--B\r\n\r\n', 'x', form('w').slice(0, -8), '--B--\r\n'])(
+    'a malformed form is refused: %j',
+    (body) => {
+      const result = parseRequest('/v1/audio/transcriptions', encoder.encode(body), { boundary: 'B' });
+      expect(result).toMatchObject({ kind: 'error', status: 400 });
+    },
+  );
 });

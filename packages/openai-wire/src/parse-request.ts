@@ -33,7 +33,10 @@ export function parseRequest(path: string, bytes: Uint8Array, options: ParseOpti
     if (problem !== undefined) return problem;
   } catch (fault) {
     if (!(fault instanceof JsonFault)) throw fault;
-    const where = bytes.length === 0 ? 'The request body is empty' : `The request body is not valid JSON: ${fault.message} at byte ${fault.offset}`;
+    const where =
+      bytes.length === 0
+        ? 'The request body is empty'
+        : `The request body is not valid JSON: ${fault.message} at byte ${fault.offset}`;
     return wireError(400, 'invalid_request', `${where}. Send one JSON object.`);
   }
   if (Number.isNaN(scan.maxTokens)) scan.maxTokens = scan.legacyMaxTokens;
@@ -41,20 +44,34 @@ export function parseRequest(path: string, bytes: Uint8Array, options: ParseOpti
 }
 
 function checkScan(scan: ScanResult): WireError | undefined {
-  if (scan.modelSpans.length === 0) return wireError(400, 'invalid_request', 'The field "model" is missing. Name the model to use.', 'model');
-  if (scan.model === '') return wireError(400, 'invalid_request', 'The field "model" is empty. Name the model to use.', 'model');
+  if (scan.modelSpans.length === 0)
+    return wireError(400, 'invalid_request', 'The field "model" is missing. Name the model to use.', 'model');
+  if (scan.model === '')
+    return wireError(400, 'invalid_request', 'The field "model" is empty. Name the model to use.', 'model');
   if (scan.kind === 'chat' && scan.messageCount === 0) {
-    return wireError(400, 'invalid_request', 'The field "messages" is missing or empty. Send at least one message.', 'messages');
+    return wireError(
+      400,
+      'invalid_request',
+      'The field "messages" is missing or empty. Send at least one message.',
+      'messages',
+    );
   }
   if ((scan.kind === 'completion' || scan.kind === 'embedding') && !hasPrompt(scan)) {
     const field = scan.kind === 'completion' ? 'prompt' : 'input';
-    return wireError(400, 'invalid_request', `The field "${field}" is missing or empty. Send text or token ids.`, field);
+    return wireError(
+      400,
+      'invalid_request',
+      `The field "${field}" is missing or empty. Send text or token ids.`,
+      field,
+    );
   }
   return undefined;
 }
 
 function hasPrompt(scan: ScanResult): boolean {
-  return scan.promptChars > 0 || scan.promptTokens > 0 || scan.messageCount > 0 || (scan.text.start >= 0 && scan.images > 0);
+  return (
+    scan.promptChars > 0 || scan.promptTokens > 0 || scan.messageCount > 0 || (scan.text.start >= 0 && scan.images > 0)
+  );
 }
 
 function scanBody(scanner: JsonScanner, scan: ScanResult): WireError | undefined {
@@ -112,7 +129,8 @@ function scanField(scanner: JsonScanner, scan: ScanResult, key: number): WireErr
       }
       break;
     case 8:
-      if (scanner.keyIs(key, 'messages') && scan.kind !== 'other' && scan.kind !== 'completion') return scanMessages(scanner, scan);
+      if (scanner.keyIs(key, 'messages') && scan.kind !== 'other' && scan.kind !== 'completion')
+        return scanMessages(scanner, scan);
       if (scanner.keyIs(key, 'metadata')) {
         scan.metadata = span(scanner, () => scanner.value(1));
         return undefined;
@@ -194,7 +212,12 @@ function scanModel(scanner: JsonScanner, scan: ScanResult): WireError | undefine
   scan.modelSpans.push({ start, end: scanner.pos });
   if (!isString) return wireError(400, 'invalid_request', 'The field "model" must be a string.', 'model');
   if (scanner.pos - start > MAX_MODEL_BYTES) {
-    return wireError(400, 'invalid_request', `The field "model" must be at most ${MAX_MODEL_BYTES} bytes long.`, 'model');
+    return wireError(
+      400,
+      'invalid_request',
+      `The field "model" must be at most ${MAX_MODEL_BYTES} bytes long.`,
+      'model',
+    );
   }
   scan.model = decodeString(scanner.bytes, start, scanner.pos);
   return undefined;
@@ -380,7 +403,8 @@ function scanRole(scanner: JsonScanner): number {
   scanner.string();
   const end = scanner.pos;
   if (stringIs(scanner.bytes, start, end, 'user')) return ROLE.user;
-  if (stringIs(scanner.bytes, start, end, 'system') || stringIs(scanner.bytes, start, end, 'developer')) return ROLE.system;
+  if (stringIs(scanner.bytes, start, end, 'system') || stringIs(scanner.bytes, start, end, 'developer'))
+    return ROLE.system;
   return ROLE.other;
 }
 
@@ -419,5 +443,9 @@ function scanPart(scanner: JsonScanner): number {
 }
 
 function isImageType(bytes: Uint8Array, start: number, end: number): boolean {
-  return stringIs(bytes, start, end, 'image_url') || stringIs(bytes, start, end, 'input_image') || stringIs(bytes, start, end, 'image');
+  return (
+    stringIs(bytes, start, end, 'image_url') ||
+    stringIs(bytes, start, end, 'input_image') ||
+    stringIs(bytes, start, end, 'image')
+  );
 }

@@ -10,7 +10,11 @@ export interface Span {
 export const NO_SPAN: Span = Object.freeze({ start: -1, end: -1 });
 
 /** Roles that the scan tells apart. */
-export const ROLE: { readonly other: 0; readonly system: 1; readonly user: 2 } = Object.freeze({ other: 0, system: 1, user: 2 });
+export const ROLE: { readonly other: 0; readonly system: 1; readonly user: 2 } = Object.freeze({
+  other: 0,
+  system: 1,
+  user: 2,
+});
 
 /** What the scan of one body found. Offsets are into the original bytes. */
 export interface ScanResult {
@@ -159,7 +163,9 @@ export class ScannedRequest implements ParsedRequest {
   get jsonSchema(): boolean {
     if (this.scan.guided) return true;
     const format = this.valueAt(this.scan.responseFormat);
-    return typeof format === 'object' && format !== null && (format as { readonly type?: unknown }).type === 'json_schema';
+    return (
+      typeof format === 'object' && format !== null && (format as { readonly type?: unknown }).type === 'json_schema'
+    );
   }
 
   metadata(key: string): string | undefined {
@@ -196,7 +202,12 @@ export class ScannedRequest implements ParsedRequest {
           .join('\n');
       } else {
         const value = this.valueAt(this.scan.text);
-        const texts = typeof value === 'string' ? [value] : Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+        const texts =
+          typeof value === 'string'
+            ? [value]
+            : Array.isArray(value)
+              ? value.filter((item) => typeof item === 'string')
+              : [];
         this.promptText = texts.join('\n');
       }
     }
@@ -208,11 +219,15 @@ export class ScannedRequest implements ParsedRequest {
   }
 
   firstUserMessage(): string | undefined {
-    return this.scan.kind === 'chat' ? this.messageAt(this.scan.firstUserStart, this.scan.firstUserEnd) : this.textPrompt();
+    return this.scan.kind === 'chat'
+      ? this.messageAt(this.scan.firstUserStart, this.scan.firstUserEnd)
+      : this.textPrompt();
   }
 
   lastUserMessage(): string | undefined {
-    return this.scan.kind === 'chat' ? this.messageAt(this.scan.lastUserStart, this.scan.lastUserEnd) : this.textPrompt();
+    return this.scan.kind === 'chat'
+      ? this.messageAt(this.scan.lastUserStart, this.scan.lastUserEnd)
+      : this.textPrompt();
   }
 
   /** The body as the client sent it; undefined after `release`. */
@@ -274,5 +289,10 @@ function toMessage(raw: RawMessage): ParsedMessage {
 
 function isImagePart(part: { readonly [key: string]: unknown }): boolean {
   const type = part['type'];
-  return type === 'image_url' || type === 'input_image' || type === 'image' || (type === undefined && Object.hasOwn(part, 'image_url'));
+  return (
+    type === 'image_url' ||
+    type === 'input_image' ||
+    type === 'image' ||
+    (type === undefined && Object.hasOwn(part, 'image_url'))
+  );
 }

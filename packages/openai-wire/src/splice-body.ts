@@ -102,7 +102,12 @@ function fieldCuts(
         kept++;
       }
       const comma = scanner.more(0x7d);
-      if (gone) cuts.push(kept === 0 ? { start: keyStart, end: comma ? scanner.pos : valueEnd, text: '' } : { start: from, end: valueEnd, text: '' });
+      if (gone)
+        cuts.push(
+          kept === 0
+            ? { start: keyStart, end: comma ? scanner.pos : valueEnd, text: '' }
+            : { start: from, end: valueEnd, text: '' },
+        );
       if (!comma) break;
       from = scanner.pos - 1;
     }

@@ -245,7 +245,10 @@ export class SseReader {
   private dispatch(buffer: Uint8Array, base: number, end: number): void {
     let dropped = false;
     if (this.dataLines > 0) {
-      const type = this.typeEnd > this.typeStart ? decoder.decode(buffer.subarray(base + this.typeStart, base + this.typeEnd)) : '';
+      const type =
+        this.typeEnd > this.typeStart
+          ? decoder.decode(buffer.subarray(base + this.typeStart, base + this.typeEnd))
+          : '';
       if (this.moreData === undefined) {
         const start = base + this.dataStart;
         const stop = base + this.dataEnd;
@@ -326,8 +329,14 @@ export class SseReader {
       this.pieces.push(buffer.subarray(base, end));
       return;
     }
-    const payload = decoder.decode(joined.subarray(0, model.start)) + decoder.decode(this.alias) + decoder.decode(joined.subarray(model.end));
-    const type = this.typeEnd > this.typeStart ? `event: ${decoder.decode(buffer.subarray(base + this.typeStart, base + this.typeEnd))}\n` : '';
+    const payload =
+      decoder.decode(joined.subarray(0, model.start)) +
+      decoder.decode(this.alias) +
+      decoder.decode(joined.subarray(model.end));
+    const type =
+      this.typeEnd > this.typeStart
+        ? `event: ${decoder.decode(buffer.subarray(base + this.typeStart, base + this.typeEnd))}\n`
+        : '';
     this.pieces.push(encoder.encode(`${type}data: ${payload.replaceAll('\n', '\ndata: ')}\n\n`));
   }
 }
@@ -414,7 +423,8 @@ function errorOf(frame: unknown, type: string): StreamError | undefined {
   const record = typeof frame === 'object' && frame !== null ? (frame as { readonly [key: string]: unknown }) : {};
   let error = record['error'];
   if (error === null || error === undefined || error === false || error === '') {
-    if (type === 'response.failed') error = (record['response'] as { readonly error?: unknown } | undefined)?.error ?? {};
+    if (type === 'response.failed')
+      error = (record['response'] as { readonly error?: unknown } | undefined)?.error ?? {};
     else if (type === 'error' || record['type'] === 'error' || record['object'] === 'error') error = record;
     else return undefined;
   }

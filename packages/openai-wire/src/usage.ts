@@ -6,7 +6,11 @@ export interface Usage {
 }
 
 /** No counts known. */
-export const NO_USAGE: Usage = Object.freeze({ promptTokens: Number.NaN, cachedTokens: Number.NaN, outputTokens: Number.NaN });
+export const NO_USAGE: Usage = Object.freeze({
+  promptTokens: Number.NaN,
+  cachedTokens: Number.NaN,
+  outputTokens: Number.NaN,
+});
 
 /** The object at `value[name]` if it is one. */
 function objectAt(value: unknown, name: string): { readonly [key: string]: unknown } | undefined {

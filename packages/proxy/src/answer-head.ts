@@ -43,14 +43,22 @@ export function ownHeaders(facts: AnswerFacts): string[] {
     if (decision.route !== '') headers.push('x-signalbox-route', headerValue(decision.route));
     if (decision.tier !== '') headers.push('x-signalbox-tier', headerValue(decision.tier));
     if (decision.endpoint !== '') headers.push('x-signalbox-endpoint', headerValue(decision.endpoint));
-    headers.push('x-signalbox-policy', headerValue(decision.policy), 'x-signalbox-attempts', String(decision.attempts.length));
+    headers.push(
+      'x-signalbox-policy',
+      headerValue(decision.policy),
+      'x-signalbox-attempts',
+      String(decision.attempts.length),
+    );
   }
   const reason = reasonOf(decision, facts.code);
   if (reason !== '') headers.push('x-signalbox-reason', headerValue(reason));
   const queueMs = decision?.queuedMs ?? 0;
   const decideMs = decision?.decideMs ?? 0;
   const ownMs = Math.max(0, facts.totalMs - queueMs - facts.upstreamMs);
-  headers.push('server-timing', `queue;dur=${ms(queueMs)}, decide;dur=${ms(decideMs)}, upstream;dur=${ms(facts.upstreamMs)}, gateway;dur=${ms(ownMs)}`);
+  headers.push(
+    'server-timing',
+    `queue;dur=${ms(queueMs)}, decide;dur=${ms(decideMs)}, upstream;dur=${ms(facts.upstreamMs)}, gateway;dur=${ms(ownMs)}`,
+  );
   if (facts.extra !== undefined) headers.push(...facts.extra);
   if (facts.close) headers.push('connection', 'close');
   return headers;
@@ -93,10 +101,16 @@ export function addUpstreamHeaders(
   streaming: boolean,
 ): void {
   const named = upstream['connection'];
-  const hop = named === undefined || named === 'keep-alive' || named === 'close' ? undefined : String(named).toLowerCase().split(/\s*,\s*/);
+  const hop =
+    named === undefined || named === 'keep-alive' || named === 'close'
+      ? undefined
+      : String(named)
+          .toLowerCase()
+          .split(/\s*,\s*/);
   for (const name in upstream) {
     if (DROPPED.has(name)) continue;
-    if (name.startsWith('x-signalbox-') || name.startsWith('x-ratelimit-') || name.startsWith('endpoint-load-metrics')) continue;
+    if (name.startsWith('x-signalbox-') || name.startsWith('x-ratelimit-') || name.startsWith('endpoint-load-metrics'))
+      continue;
     if (streaming && name === 'cache-control') continue;
     if (hop !== undefined && name !== 'content-type' && name !== 'content-encoding' && hop.includes(name)) continue;
     const value = upstream[name];

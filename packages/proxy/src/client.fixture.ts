@@ -18,7 +18,13 @@ export class RawClient {
 
   post(path: string, body: unknown, headers: readonly string[] = []): this {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
-    const lines = [`POST ${path} HTTP/1.1`, 'host: x', 'content-type: application/json', `content-length: ${Buffer.byteLength(text)}`, ...headers];
+    const lines = [
+      `POST ${path} HTTP/1.1`,
+      'host: x',
+      'content-type: application/json',
+      `content-length: ${Buffer.byteLength(text)}`,
+      ...headers,
+    ];
     this.socket.write(`${lines.join('\r\n')}\r\n\r\n${text}`);
     return this;
   }
@@ -75,7 +81,9 @@ export function toAnswer(text: string): Answer | undefined {
   const [first = '', ...lines] = text.slice(0, headEnd).split('\r\n');
   const status = Number(first.split(' ')[1]);
   if (status === 100) return toAnswer(text.slice(headEnd + 4));
-  const headers = Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]));
+  const headers = Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+  );
   const rest = text.slice(headEnd + 4);
   if (headers['transfer-encoding'] !== 'chunked') {
     const length = Number(headers['content-length'] ?? Number.NaN);

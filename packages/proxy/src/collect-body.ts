@@ -6,7 +6,12 @@ const EMPTY: Buffer = Buffer.alloc(0);
 export type BodyCallback = (body: Buffer | 'too_large') => void;
 
 /** Reads a request's body whole, at most `limitBytes` of it. On `too_large` the rest is read and thrown away. */
-export function collectBody(request: IncomingMessage, declaredBytes: number, limitBytes: number, done: BodyCallback): void {
+export function collectBody(
+  request: IncomingMessage,
+  declaredBytes: number,
+  limitBytes: number,
+  done: BodyCallback,
+): void {
   if (declaredBytes > limitBytes) {
     done('too_large');
     return;

@@ -36,7 +36,8 @@ export function edgeFault(request: IncomingMessage): string | undefined {
   if (chunked && lengths > 0) return 'The request has both Content-Length and Transfer-Encoding.';
   if (lengths > 1) return 'The request has more than one Content-Length.';
   if (chunked && request.httpVersionMinor === 0) return 'HTTP/1.0 has no Transfer-Encoding.';
-  if (hasBody && (request.method === 'GET' || request.method === 'HEAD')) return 'A GET or HEAD request must not have a body.';
+  if (hasBody && (request.method === 'GET' || request.method === 'HEAD'))
+    return 'A GET or HEAD request must not have a body.';
   const target = request.url ?? '';
   if (target.charCodeAt(0) !== 0x2f) return 'The request target must be a path.';
   return undefined;

@@ -3,7 +3,11 @@ import { ANSWER, CHAT, chat, rig } from './rig.fixture.ts';
 import { json } from './upstream.fixture.ts';
 
 const errorOf = (body: string): { readonly code: string; readonly message: string; readonly param: string | null } =>
-  (JSON.parse(body) as { readonly error: { readonly code: string; readonly message: string; readonly param: string | null } }).error;
+  (
+    JSON.parse(body) as {
+      readonly error: { readonly code: string; readonly message: string; readonly param: string | null };
+    }
+  ).error;
 
 describe('bodies that are refused', () => {
   it.each([
@@ -24,7 +28,9 @@ describe('bodies that are refused', () => {
   it('bug-24: a compressed or foreign body is 415', async () => {
     const { upstream, client } = await rig();
     expect((await client().post(CHAT, chat(), ['content-encoding: gzip']).answer()).status).toBe(415);
-    const form = client().send(`POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 3\r\n\r\na=b`);
+    const form = client().send(
+      `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 3\r\n\r\na=b`,
+    );
     expect((await form.answer()).status).toBe(415);
     expect(upstream.requests).toHaveLength(0);
   });
@@ -33,8 +39,14 @@ describe('bodies that are refused', () => {
     const { upstream, client } = await rig();
     upstream.onRequest = ({ socket }) => socket.write(json(200, ANSWER));
     const body = JSON.stringify(chat());
-    for (const type of ['content-type: application/json; charset=utf-8\r\n', 'content-type: application/vnd.api+json\r\n', '']) {
-      const answer = await client().send(`POST ${CHAT} HTTP/1.1\r\nhost: x\r\n${type}content-length: ${body.length}\r\n\r\n${body}`).answer();
+    for (const type of [
+      'content-type: application/json; charset=utf-8\r\n',
+      'content-type: application/vnd.api+json\r\n',
+      '',
+    ]) {
+      const answer = await client()
+        .send(`POST ${CHAT} HTTP/1.1\r\nhost: x\r\n${type}content-length: ${body.length}\r\n\r\n${body}`)
+        .answer();
       expect(answer.status).toBe(200);
     }
   });
@@ -44,14 +56,18 @@ describe('bodies that are refused', () => {
     const big = 'x'.repeat(3_000_000);
     const sized = client().post(CHAT, big);
     expect((await sized.answer()).status).toBe(413);
-    const chunked = client().send(`POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`);
+    const chunked = client().send(
+      `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`,
+    );
     chunked.send(`${big.length.toString(16)}\r\n${big}\r\n0\r\n\r\n`);
     const answer = await chunked.answer();
     expect(answer).toMatchObject({ status: 413, headers: { connection: 'close' } });
     expect(errorOf(answer.body).code).toBe('request_too_large');
     await chunked.closed();
     // One that never ends is cut after a while.
-    const endless = client().send(`POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 900000000\r\n\r\nxxx`);
+    const endless = client().send(
+      `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 900000000\r\n\r\nxxx`,
+    );
     expect((await endless.answer()).status).toBe(413);
     await time.advance(6_000);
     await endless.closed();
@@ -63,10 +79,14 @@ describe('bodies that are refused', () => {
     const { upstream, client } = await rig(undefined, { limits: { bodyBytes: 1000 } });
     upstream.onRequest = ({ socket }) => socket.write(json(200, ANSWER));
     const body = JSON.stringify(chat());
-    const one = client().send(`POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: ${body.length}\r\n\r\n`);
+    const one = client().send(
+      `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: ${body.length}\r\n\r\n`,
+    );
     await one.until((text) => text.startsWith('HTTP/1.1 100'));
     expect((await one.send(body).answer()).status).toBe(200);
-    const big = client().send(`POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 5000\r\n\r\n`);
+    const big = client().send(
+      `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 5000\r\n\r\n`,
+    );
     await big.until((text) => text.startsWith('HTTP/1.1 413'));
   });
 });
@@ -86,8 +106,14 @@ describe('paths', () => {
       ['POST', '/v1/%'],
       ['DELETE', '/v1/models/x'],
     ] as const) {
-      const answer = await client().send(`${method} ${path} HTTP/1.1\r\nhost: x\r\nx-request-id: r\r\ncontent-length: 0\r\n\r\n`).answer();
-      expect([method, path, answer.status]).toEqual([method, path, method === 'GET' && path !== '/' && path !== CHAT ? 400 : 404]);
+      const answer = await client()
+        .send(`${method} ${path} HTTP/1.1\r\nhost: x\r\nx-request-id: r\r\ncontent-length: 0\r\n\r\n`)
+        .answer();
+      expect([method, path, answer.status]).toEqual([
+        method,
+        path,
+        method === 'GET' && path !== '/' && path !== CHAT ? 400 : 404,
+      ]);
       expect(answer.headers['x-request-id']).toBe('r');
       expect(errorOf(answer.body).code).toBe('not_found');
     }
@@ -95,7 +121,12 @@ describe('paths', () => {
 
   it('bug-38: models are the router’s, with their context; an id is the whole rest of the path, decoded once', async () => {
     const { router, client } = await rig(undefined, {
-      hooks: { identify: (credential) => (credential === 'ok' ? { kind: 'known', allows: (model) => model !== 'hidden' } : { kind: 'refuse', status: 401, code: 'invalid_api_key', message: 'no' }) },
+      hooks: {
+        identify: (credential) =>
+          credential === 'ok'
+            ? { kind: 'known', allows: (model) => model !== 'hidden' }
+            : { kind: 'refuse', status: 401, code: 'invalid_api_key', message: 'no' },
+      },
     });
     router.modelInfos = [
       { id: 'org/a:b', ownedBy: 'signalbox', maxModelLen: 4096 },
@@ -103,7 +134,9 @@ describe('paths', () => {
       { id: 'hidden', ownedBy: 'signalbox', maxModelLen: undefined },
     ];
     const get = async (path: string, key = 'ok'): Promise<[number, unknown]> => {
-      const answer = await client().send(`GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\n\r\n`).answer();
+      const answer = await client()
+        .send(`GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\n\r\n`)
+        .answer();
       return [answer.status, JSON.parse(answer.body)];
     };
     const a = { id: 'org/a:b', object: 'model', created: 0, owned_by: 'signalbox', max_model_len: 4096 };
@@ -121,7 +154,9 @@ describe('paths', () => {
 
   it('bug-37: an upgrade is a clean 501 at once', async () => {
     const { client } = await rig();
-    const one = client().send('GET /v1/realtime HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\r\n');
+    const one = client().send(
+      'GET /v1/realtime HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\r\n',
+    );
     const answer = await one.closed();
     expect(answer).toMatchObject({ status: 501, complete: true });
     expect(errorOf(answer?.body ?? '').code).toBe('not_implemented');
@@ -142,9 +177,15 @@ describe('HTTP that is not clean', () => {
     ['HTTP/1.0 with chunks', `POST ${CHAT} HTTP/1.0\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`],
     ['an absolute target', `GET http://x/v1/models HTTP/1.1\r\nhost: x\r\n\r\n`],
     ['GET with a body', `GET /v1/models HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\nabc`],
-    ['length and chunks', `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`],
+    [
+      'length and chunks',
+      `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+    ],
     ['two lengths', `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\ncontent-length: 3\r\n\r\nabc`],
-    ['a hop to HTTP/2', `GET /v1/models HTTP/1.1\r\nhost: x\r\nconnection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: x\r\n\r\n`],
+    [
+      'a hop to HTTP/2',
+      `GET /v1/models HTTP/1.1\r\nhost: x\r\nconnection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: x\r\n\r\n`,
+    ],
     ['a bare LF in a header', `GET /v1/models HTTP/1.1\r\nhost: x\r\na: b\nc: d\r\n\r\n`],
     ['no HTTP', `hello\r\n\r\n`],
     ['too large headers', `GET /v1/models HTTP/1.1\r\nhost: x\r\na: ${'b'.repeat(20_000)}\r\n\r\n`],
@@ -159,7 +200,8 @@ describe('HTTP that is not clean', () => {
 
   it('pipelined requests are answered in order', async () => {
     const { upstream, client } = await rig();
-    upstream.onRequest = ({ socket, body }) => socket.write(json(200, { got: (JSON.parse(body) as { readonly n: number }).n }));
+    upstream.onRequest = ({ socket, body }) =>
+      socket.write(json(200, { got: (JSON.parse(body) as { readonly n: number }).n }));
     const one = client();
     for (let n = 0; n < 5; n++) one.post(CHAT, chat({ n }));
     const text = await one.until((all) => all.includes('{"got":4}'));

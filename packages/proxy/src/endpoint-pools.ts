@@ -43,12 +43,20 @@ class TrackedClient extends Client {
   }
 }
 
+interface PoolEntry {
+  readonly pool: Pool;
+  usedMs: number;
+}
+
+/** A pool that nobody has used for so long is closed when the next one is opened. */
+const UNUSED_MS = 600_000;
+
 /**
- * One connection pool per endpoint, kept by the identity of its `EndpointTarget` from first use until `retire`. Its clients have no
- * timers but the idle one: all others belong to the exchange.
+ * One connection pool per endpoint, kept by the identity of its `EndpointTarget` from first use until `retire`, or until it has long
+ * been idle. Its clients have no timers but the idle one: all others belong to the exchange.
  */
 export class EndpointPools {
-  private readonly pools = new Map<EndpointTarget, Pool>();
+  private readonly pools = new Map<EndpointTarget, PoolEntry>();
   private readonly keepAliveMs: number;
 
   constructor(keepAliveMs: number) {
@@ -59,27 +67,35 @@ export class EndpointPools {
     return this.pools.size;
   }
 
-  dispatch(target: EndpointTarget, options: Dispatcher.DispatchOptions, handler: ConnectionAware): void {
-    let pool = this.pools.get(target);
-    if (pool === undefined) {
-      pool = this.open(target);
-      this.pools.set(target, pool);
+  dispatch(target: EndpointTarget, options: Dispatcher.DispatchOptions, handler: ConnectionAware, nowMs: number): void {
+    let entry = this.pools.get(target);
+    if (entry === undefined) {
+      this.sweep(nowMs);
+      entry = { pool: this.open(target), usedMs: nowMs };
+      this.pools.set(target, entry);
     }
-    pool.dispatch(options, handler);
+    entry.usedMs = nowMs;
+    entry.pool.dispatch(options, handler);
   }
 
   /** Closes the pool of an endpoint that has left; its running calls end by themselves. */
   retire(target: EndpointTarget): void {
-    const pool = this.pools.get(target);
-    if (pool === undefined) return;
+    const entry = this.pools.get(target);
+    if (entry === undefined) return;
     this.pools.delete(target);
-    void pool.close();
+    void entry.pool.close();
+  }
+
+  private sweep(nowMs: number): void {
+    for (const [target, { pool, usedMs }] of this.pools) {
+      if (nowMs - usedMs > UNUSED_MS && pool.stats.size === 0) this.retire(target);
+    }
   }
 
   async destroy(): Promise<void> {
     const pools = [...this.pools.values()];
     this.pools.clear();
-    await Promise.all(pools.map((pool) => pool.destroy()));
+    await Promise.all(pools.map(({ pool }) => pool.destroy()));
   }
 
   private open(target: EndpointTarget): Pool {

@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Attempt, Forward, Refusal, RequestEnd, Router, RouteOutcome } from '@signalbox/core';
+import type { Attempt, Forward, Refusal, RequestEnd, RouteOutcome } from '@signalbox/core';
 import {
   answerUsage,
   dialectOf,
-  errorBody,
   errorEvent,
   isContextExceeded,
   multipartBoundary,
@@ -13,44 +12,25 @@ import {
   ScannedRequest,
   spliceBody,
   SseReader,
-  type StreamDialect,
   type Usage,
 } from '@signalbox/openai-wire';
-import type { Clock, Logger } from '@signalbox/plugin-api';
 import type { DecisionRecord } from '@signalbox/telemetry';
-import { addUpstreamHeaders, ownHeaders } from './answer-head.ts';
+import { ClientAnswer, type ErrorAnswer } from './client-answer.ts';
 import { collectBody } from './collect-body.ts';
-import type { EndpointPools } from './endpoint-pools.ts';
+import type { ExchangeHost, LiveExchange } from './exchange-host.ts';
 import { failureOf, refusalOf, retryAfterOf } from './failure.ts';
-import type { Identity, ProxyHooks } from './hooks.ts';
+import type { Identity } from './hooks.ts';
 import { UNKNOWN_MODEL } from './models.ts';
-import type { ProxyLimits } from './limits.ts';
-import type { LiveItem, LiveList } from './live-list.ts';
+import type { LiveItem } from './live-list.ts';
 import { isEventStream, isFramed, isJsonType, isReadable } from './media-types.ts';
 import type { RequestHead } from './request-head.ts';
 import { ProxyRouteRequest } from './route-request.ts';
-import { WheelEntry, type TimerWheel } from './timer-wheel.ts';
+import { WheelEntry } from './timer-wheel.ts';
 import { toSend } from './released-body.ts';
 import { upstreamHeaders } from './upstream-headers.ts';
 import { UpstreamCall, type CallOwner, type UpstreamHeaders } from './upstream-call.ts';
 
-/** What exchanges share: one per proxy. */
-export interface ExchangeHost {
-  readonly router: Router;
-  readonly clock: Clock;
-  readonly wheel: TimerWheel;
-  readonly pools: EndpointPools;
-  readonly limits: ProxyLimits;
-  readonly logger: Logger;
-  readonly hooks: ProxyHooks;
-  readonly reportModel: 'asked' | 'real';
-  readonly live: LiveList<Exchange>;
-  readonly isClosing: () => boolean;
-}
-
-const HEARTBEAT = ': keep-alive\n\n';
 const NEVER = Number.POSITIVE_INFINITY;
-const SLOWEST_READER_BYTES_PER_MS = 16;
 
 type Phase =
   /** The body is being read. */
@@ -71,17 +51,16 @@ type Phase =
  * One request from its first byte to its end. It owns every timer, every upstream call and the lease of the request, so that whatever
  * happens (an answer, a failure, a client that leaves, a shutdown) passes through `end`, once.
  */
-export class Exchange extends WheelEntry implements CallOwner, LiveItem {
+export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
   livePrevious: LiveItem | undefined = undefined;
   liveNext: LiveItem | undefined = undefined;
 
   private readonly host: ExchangeHost;
   private readonly request: IncomingMessage;
-  private readonly response: ServerResponse;
+  private readonly answer: ClientAnswer;
   private readonly path: string;
   private readonly upstreamPath: string;
   private readonly head: RequestHead;
-  private readonly receivedMs: number;
 
   private identity: Identity | undefined;
   private phase: Phase = 'body';
@@ -105,47 +84,54 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
   private dropUsage = false;
   private usage: Usage = NO_USAGE;
 
-  /** Spent on attempts that failed, and until the head of the present one. */
+  /** Spent on attempts that failed. */
   private failedMs = 0;
-  private headMs = 0;
   private ttftMs: number = Number.NaN;
   private lastEventMs = 0;
-  private lastWriteMs = 0;
-  private blockedMs: number = NEVER;
   private backoffMs: number = NEVER;
   private closeMs: number = NEVER;
   private status = 0;
 
-  constructor(host: ExchangeHost, request: IncomingMessage, response: ServerResponse, path: string, upstreamPath: string, head: RequestHead) {
+  constructor(
+    host: ExchangeHost,
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: string,
+    upstreamPath: string,
+    head: RequestHead,
+  ) {
     super();
     this.host = host;
     this.request = request;
-    this.response = response;
     this.path = path;
     this.upstreamPath = upstreamPath;
     this.head = head;
-    this.receivedMs = host.clock.now();
-  }
-
-  get decision(): DecisionRecord | undefined {
-    return this.forward?.decision;
+    this.answer = new ClientAnswer(host, request, response, path, head.requestId, this.onDrain);
   }
 
   start(): void {
     this.host.live.add(this);
-    this.response.on('close', this.onClientClose);
+    this.answer.onClose(this.onClientClose);
     const { head } = this;
     if (head.contentEncoding !== undefined && head.contentEncoding.toLowerCase() !== 'identity') {
-      this.refuse(415, 'unsupported_media_type', 'The request body is compressed. Send it without content-encoding.');
+      this.refuse({
+        status: 415,
+        code: 'unsupported_media_type',
+        message: 'The request body is compressed. Send it without content-encoding.',
+      });
       return;
     }
     if (!isReadable(head.contentType)) {
-      this.refuse(415, 'unsupported_media_type', 'The content type must be application/json or multipart/form-data.');
+      this.refuse({
+        status: 415,
+        code: 'unsupported_media_type',
+        message: 'The content type must be application/json or multipart/form-data.',
+      });
       return;
     }
     const identity = this.host.hooks.identify?.(head.credential, this.path);
     if (identity?.kind === 'refuse') {
-      this.refuse(identity.status, identity.code, identity.message, identity.retryAfterSeconds);
+      this.refuse(identity);
       return;
     }
     this.identity = identity;
@@ -162,32 +148,40 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
       if (this.phase === 'routing') this.route?.onAbort?.();
       const forward = this.forward;
       this.forward = undefined;
-      this.refuse(503, 'draining', 'The gateway is shutting down.', 1);
+      this.refuse({ status: 503, code: 'draining', message: 'The gateway is shutting down.' });
       forward?.finish(this.endRecord('client_abort', 503));
     }
   }
 
   destroy(): void {
-    this.response.destroy();
+    this.answer.destroy();
   }
 
   private readonly onBody = (body: Buffer | 'too_large'): void => {
     if (this.phase !== 'body') return;
     if (body === 'too_large') {
       const limit = this.host.limits.bodyBytes;
-      this.refuse(413, 'request_too_large', `The request body is larger than ${limit} bytes.`);
+      this.refuse({
+        status: 413,
+        code: 'request_too_large',
+        message: `The request body is larger than ${limit} bytes.`,
+      });
       return;
     }
     const boundary = this.head.contentType === undefined ? undefined : multipartBoundary(this.head.contentType);
     const isForm = this.head.contentType !== undefined && /^multipart\//i.test(this.head.contentType);
     if (isForm && boundary === undefined) {
-      this.refuse(400, 'invalid_request', 'The multipart content type names no boundary.');
+      this.refuse({ status: 400, code: 'invalid_request', message: 'The multipart content type names no boundary.' });
       return;
     }
     const maxDepth = this.host.limits.jsonDepth;
-    const parsed = parseRequest(this.path, body, isForm && boundary !== undefined ? { maxDepth, boundary } : { maxDepth });
+    const parsed = parseRequest(
+      this.path,
+      body,
+      isForm && boundary !== undefined ? { maxDepth, boundary } : { maxDepth },
+    );
     if (!(parsed instanceof ScannedRequest)) {
-      this.refuse(parsed.status, parsed.code, parsed.message, undefined, parsed.param);
+      this.refuse(parsed);
       return;
     }
     this.parsed = parsed;
@@ -201,10 +195,16 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
   private admit(parsed: ScannedRequest): void {
     const { identity } = this;
     if (identity?.allows?.(parsed.model) === false) {
-      this.refuse(404, 'model_not_found', UNKNOWN_MODEL, undefined, 'model');
+      this.refuse({ status: 404, code: 'model_not_found', message: UNKNOWN_MODEL, param: 'model' });
       return;
     }
-    const route = new ProxyRouteRequest(this.head, parsed, this.receivedMs, identity?.tenant, identity?.apiKeyName);
+    const route = new ProxyRouteRequest(
+      this.head,
+      parsed,
+      this.answer.receivedMs,
+      identity?.tenant,
+      identity?.apiKeyName,
+    );
     this.route = route;
     this.phase = 'routing';
     let outcome: RouteOutcome | Promise<RouteOutcome>;
@@ -234,7 +234,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
   };
 
   private refuseBy(refusal: Refusal): void {
-    this.answerError(refusal.status, refusal.code, refusal.message, refusal.retryAfterSeconds, null, refusal.decision);
+    this.answerError(refusal, refusal.decision);
     refusal.finish();
   }
 
@@ -247,9 +247,15 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
       this.fail(call, 'timeout', 0);
       return;
     }
-    const injectsUsage = this.wantsStream && isTextual(parsed.kind) && !parsed.includeUsage && attempt.target.engine !== 'other';
+    const injectsUsage =
+      this.wantsStream && isTextual(parsed.kind) && !parsed.includeUsage && attempt.target.engine !== 'other';
     const renamed = attempt.model !== undefined && attempt.model !== this.asked;
-    const body = spliceBody(parsed, { model: attempt.model, includeUsage: injectsUsage, set: attempt.set, drop: attempt.drop });
+    const body = spliceBody(parsed, {
+      model: attempt.model,
+      includeUsage: injectsUsage,
+      set: attempt.set,
+      drop: attempt.drop,
+    });
     const call = new UpstreamCall(this, attempt, now);
     this.call = call;
     this.phase = 'attempt';
@@ -263,7 +269,12 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
     // Events and usage can be read only where the answer is not compressed.
     const headers = upstreamHeaders(this.head, attempt, this.understood || this.wantsStream);
     const path = attempt.target.basePath + this.upstreamPath;
-    host.pools.dispatch(attempt.target, { path, method: 'POST', body: toSend(body, headers), headers }, call);
+    host.pools.dispatch(
+      attempt.target,
+      { path, method: 'POST', body: toSend(body, headers, this.wantsStream), headers },
+      call,
+      now,
+    );
   }
 
   callStarted(call: UpstreamCall): void {
@@ -274,7 +285,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
 
   callHead(call: UpstreamCall, status: number, headers: UpstreamHeaders): void {
     if (call !== this.call) return;
-    this.headMs = this.host.clock.now() - call.dispatchedMs;
+    this.answer.upstreamMs = this.failedMs + this.host.clock.now() - call.dispatchedMs;
     if (status === 429 || status === 408 || status >= 500 || (status >= 300 && status < 400)) {
       this.fail(call, failureOf(status), status);
       return;
@@ -297,7 +308,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
       return;
     }
     this.reader = new SseReader({
-      dialect: this.dialect(),
+      dialect: dialectOf(this.path),
       alias: this.alias,
       dropUsageFrames: this.dropUsage,
       maxEventBytes: this.host.limits.eventBytes,
@@ -319,7 +330,8 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
     if (committed) {
       if (out.length > 0) this.relay(out);
       if (reader.error !== undefined) this.endByEngineError();
-      else if (reader.overflowed) this.breakOff('upstream_error', 'An event of the upstream was too long.', 'upstream_error');
+      else if (reader.overflowed)
+        this.breakOff('upstream_error', 'An event of the upstream was too long.', 'upstream_error');
       return;
     }
     if (reader.events > 0 || reader.done) {
@@ -360,7 +372,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
       this.answerHeld(call);
       return;
     }
-    this.response.end();
+    this.answer.end();
     this.finish('ok', this.status);
   }
 
@@ -382,7 +394,11 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
       return;
     }
     if (!complete) {
-      this.breakOff('upstream_disconnected', 'The upstream closed the stream before it was complete.', 'upstream_disconnected');
+      this.breakOff(
+        'upstream_disconnected',
+        'The upstream closed the stream before it was complete.',
+        'upstream_disconnected',
+      );
       return;
     }
     this.endWell(reader);
@@ -390,7 +406,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
 
   private endWell(reader: SseReader): void {
     this.usage = reader.usage;
-    this.response.end();
+    this.answer.end();
     const call = this.call;
     this.finish('ok', this.status);
     call?.cancel();
@@ -398,14 +414,22 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
 
   callFailed(call: UpstreamCall, error: Error): void {
     if (call !== this.call) return;
-    this.host.logger.debug('upstream call failed', { request_id: this.head.requestId, endpoint: call.attempt.endpoint, error: error.message });
+    this.host.logger.debug('upstream call failed', {
+      request_id: this.head.requestId,
+      endpoint: call.attempt.endpoint,
+      error: error.message,
+    });
     if (this.phase === 'relay') {
       // A server that closes right behind its last event has told all.
       if (this.reader?.isComplete(false) === true) {
         this.endWell(this.reader);
         return;
       }
-      this.breakOff('upstream_disconnected', 'The upstream disconnected before the answer was complete.', 'upstream_disconnected');
+      this.breakOff(
+        'upstream_disconnected',
+        'The upstream disconnected before the answer was complete.',
+        'upstream_disconnected',
+      );
       return;
     }
     if ((error as NodeJS.ErrnoException).code === 'UND_ERR_INVALID_ARG') {
@@ -421,8 +445,17 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
     else this.fail(call, 'error', call.status);
   }
 
+  callFault(call: UpstreamCall, error: unknown): void {
+    if (call === this.call) this.fault('relay', error);
+  }
+
   /** The current attempt failed before anything was given to the client: the router says what comes next. */
-  private fail(call: UpstreamCall, cause: Parameters<Forward['next']>[0]['cause'], status: number, keepAliveRace = false): void {
+  private fail(
+    call: UpstreamCall,
+    cause: Parameters<Forward['next']>[0]['cause'],
+    status: number,
+    keepAliveRace = false,
+  ): void {
     const forward = this.forward;
     if (forward === undefined) return;
     const now = this.host.clock.now();
@@ -432,17 +465,23 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
     this.phase = 'routing';
     const durationMs = now - call.dispatchedMs;
     this.failedMs += durationMs;
-    this.headMs = 0;
+    this.answer.upstreamMs = this.failedMs;
     let step: ReturnType<Forward['next']>;
     try {
-      step = forward.next({ cause, status, retryAfterSeconds, durationMs, ...(keepAliveRace ? { keepAliveRace } : {}) });
+      step = forward.next({
+        cause,
+        status,
+        retryAfterSeconds,
+        durationMs,
+        ...(keepAliveRace ? { keepAliveRace } : {}),
+      });
     } catch (error) {
       this.fault('next', error);
       return;
     }
     if (step.kind === 'refuse') {
       const answer = refusalOf(step, this.reader?.error);
-      this.answerError(answer.status, answer.code, answer.message, answer.retryAfterSeconds, null, forward.decision);
+      this.answerError(answer, forward.decision);
       this.endForward('upstream_error', answer.status, status);
       return;
     }
@@ -466,20 +505,12 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
     this.route = undefined;
   }
 
-  private answerHeaders(call: UpstreamCall, streaming: boolean): string[] {
-    const headers = this.ownHeaders(undefined, this.forward?.decision);
-    addUpstreamHeaders(headers, call.headers, streaming);
-    return headers;
-  }
-
   private commitStream(call: UpstreamCall, out: Uint8Array): void {
     const now = this.host.clock.now();
-    this.ttftMs = now - this.receivedMs;
+    this.ttftMs = now - this.answer.receivedMs;
     this.lastEventMs = now;
     this.commit(call, now - call.sentMs);
-    const headers = this.answerHeaders(call, true);
-    headers.push('cache-control', 'no-cache', 'x-accel-buffering', 'no');
-    this.response.writeHead(call.status, headers);
+    this.answer.openStream(call, this.forward?.decision);
     const held = this.held;
     this.held = [];
     this.heldBytes = 0;
@@ -490,13 +521,9 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
 
   /** Gives out the head of an answer that is relayed as bytes. */
   private commitPlain(call: UpstreamCall): void {
-    const now = this.host.clock.now();
-    this.lastEventMs = now;
+    this.lastEventMs = this.host.clock.now();
     this.commit(call, Number.NaN);
-    const headers = this.answerHeaders(call, false);
-    const length = call.headers['content-length'];
-    if (typeof length === 'string') headers.push('content-length', length);
-    this.response.writeHead(call.status, headers);
+    this.answer.openPlain(call, this.forward?.decision);
     this.rearm();
   }
 
@@ -514,153 +541,117 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
       if (this.alias !== undefined) body = restoreModel(body, this.alias);
     }
     this.commit(call, Number.NaN);
-    this.sendWhole(call, body);
+    this.answer.whole(call, body, this.forward?.decision);
     this.finish('ok', call.status);
   }
 
   /** The upstream refused the request itself: its answer is the client's, unless a fallback takes prompts that are too long. */
   private relayRefusal(call: UpstreamCall, body: Uint8Array): void {
     const forward = this.forward;
-    if (forward !== undefined && (call.status === 400 || call.status === 413 || call.status === 422) && isContextExceeded(body)) {
+    if (
+      forward !== undefined &&
+      (call.status === 400 || call.status === 413 || call.status === 422) &&
+      isContextExceeded(body)
+    ) {
       const now = this.host.clock.now();
       this.call = undefined;
-      const step = forward.next({ cause: 'context_exceeded', status: call.status, retryAfterSeconds: Number.NaN, durationMs: now - call.dispatchedMs });
+      const step = forward.next({
+        cause: 'context_exceeded',
+        status: call.status,
+        retryAfterSeconds: Number.NaN,
+        durationMs: now - call.dispatchedMs,
+      });
       if (step.kind === 'attempt') {
         this.startAttempt(step.attempt);
         return;
       }
       this.status = call.status;
-      this.sendWhole(call, body);
+      this.answer.whole(call, body, this.forward?.decision);
       this.finish('ok', call.status);
       return;
     }
     this.commit(call, Number.NaN);
-    this.sendWhole(call, body);
+    this.answer.whole(call, body, this.forward?.decision);
     this.finish('ok', call.status);
   }
 
-  private sendWhole(call: UpstreamCall, body: Uint8Array): void {
-    const headers = this.answerHeaders(call, false);
-    headers.push('content-length', String(body.length));
-    this.response.writeHead(call.status, headers);
-    this.response.end(body);
-  }
-
   private relay(bytes: Uint8Array): void {
-    const { response } = this;
-    const now = this.host.clock.now();
-    this.lastWriteMs = now;
-    if (this.reader === undefined) this.lastEventMs = now;
-    if (response.write(bytes) || this.blockedMs !== NEVER) return;
-    this.blockedMs = now;
+    const goesOn = this.answer.write(bytes);
+    if (this.reader === undefined) this.lastEventMs = this.answer.lastWriteMs;
+    if (goesOn) return;
     this.call?.pause();
-    response.once('drain', this.onDrain);
     this.rearm();
   }
 
   private readonly onDrain = (): void => {
-    this.blockedMs = NEVER;
-    this.lastWriteMs = this.host.clock.now();
-    this.lastEventMs = this.lastWriteMs;
+    // The silence was the reader's.
+    this.lastEventMs = this.answer.lastWriteMs;
     this.call?.resume();
   };
 
-  private ownHeaders(code: string | undefined, decision: DecisionRecord | undefined): string[] {
-    return ownHeaders({
+  /** Refuses a request that has no lease. */
+  private refuse(error: ErrorAnswer): void {
+    this.answerError(error, undefined);
+    this.unrouted(error.status, error.code);
+  }
+
+  private unrouted(status: number, code: string): void {
+    this.host.hooks.unrouted?.({
       requestId: this.head.requestId,
-      decision,
+      path: this.path,
+      status,
       code,
-      upstreamMs: this.failedMs + this.headMs,
-      totalMs: this.host.clock.now() - this.receivedMs,
-      extra: decision === undefined ? undefined : this.host.hooks.limitHeaders?.(decision),
-      close: this.host.isClosing(),
+      durationMs: this.answer.ageMs,
     });
   }
 
-  /** Refuses a request that has no lease. */
-  private refuse(status: number, code: string, message: string, retryAfterSeconds?: number, param: string | null = null): void {
-    this.answerError(status, code, message, retryAfterSeconds, param, undefined);
-    const durationMs = this.host.clock.now() - this.receivedMs;
-    this.host.hooks.unrouted?.({ requestId: this.head.requestId, path: this.path, status, code, durationMs });
-  }
-
-  private answerError(
-    status: number,
-    code: string,
-    message: string,
-    retryAfterSeconds: number | undefined,
-    param: string | null,
-    decision: DecisionRecord | undefined,
-  ): void {
-    const { response } = this;
-    const unread = this.phase === 'body' && !this.request.complete;
+  private answerError(error: ErrorAnswer, decision: DecisionRecord | undefined): void {
+    const unread = this.phase === 'body';
     this.leave();
-    if (response.destroyed || response.headersSent) return;
-    const body = Buffer.from(errorBody(this.path, status, code, message, param));
-    const headers = this.ownHeaders(code, decision);
-    headers.push('content-type', 'application/json', 'content-length', String(body.length));
-    const needsRetryAfter = status === 429 || status === 503;
-    const seconds = retryAfterSeconds ?? (needsRetryAfter ? 1 : undefined);
-    if (status === 401) headers.push('www-authenticate', 'Bearer');
-    if (seconds !== undefined) headers.push('retry-after', String(Math.max(1, Math.ceil(seconds))));
-    if (unread && !this.host.isClosing()) headers.push('connection', 'close');
-    response.writeHead(status, headers);
-    if (!unread) {
-      response.end(body);
-      return;
-    }
-    // Closing while the upload still runs would reset the connection before the client has read the answer.
-    response.write(body);
+    if (!this.answer.error(error, decision, unread)) return;
     this.closeMs = this.host.clock.now() + this.host.limits.lingerMs;
-    this.request.on('end', () => response.end());
-    this.request.resume();
     this.rearm();
   }
 
   /** After the commit point: tells the client, then ends the socket without the last chunk, so that raw readers fail too. */
   private breakOff(code: string, message: string, outcome: RequestEnd['outcome']): void {
-    const { response, reader } = this;
-    const call = this.call;
-    this.call = undefined;
-    call?.cancel();
-    if (reader !== undefined) {
-      this.usage = reader.usage;
-      response.write(errorEvent(this.dialect(), code, message));
-      this.endSocket();
-    } else {
-      response.destroy();
-    }
-    this.endForward(outcome, this.status, call?.status ?? 0);
+    if (this.reader !== undefined) this.answer.write(errorEvent(dialectOf(this.path), code, message));
+    this.endBroken(outcome);
   }
 
   /** The engine's own error event was relayed; nothing behind it counts. */
   private endByEngineError(): void {
-    const call = this.call;
-    this.call = undefined;
-    call?.cancel();
-    this.usage = this.reader?.usage ?? NO_USAGE;
-    this.endSocket();
-    this.endForward('upstream_error', this.status, call?.status ?? 0);
+    this.endBroken('upstream_error');
   }
 
-  private endSocket(): void {
-    const socket = this.response.socket;
-    this.phase = 'closing';
-    if (socket === null) {
-      this.response.destroy();
-      return;
-    }
-    this.closeMs = this.host.clock.now() + this.host.limits.stalledReaderMs;
-    socket.end();
-    this.rearm();
+  private endBroken(outcome: RequestEnd['outcome']): void {
+    const { call, reader, status } = this;
+    this.call = undefined;
+    call?.cancel();
+    this.usage = reader?.usage ?? this.usage;
+    this.leave();
+    if (reader === undefined) this.answer.destroy();
+    else this.answer.breakOff();
+    this.endForward(outcome, status, call?.status ?? 0);
   }
 
   private fault(where: string, error: unknown): void {
-    this.host.logger.error('internal fault', { request_id: this.head.requestId, where, error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+    this.host.logger.error('internal fault', {
+      request_id: this.head.requestId,
+      where,
+      error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+    });
     if (this.phase === 'done' || this.phase === 'closing') return;
+    if (this.phase === 'relay') {
+      this.breakOff('internal', 'The gateway failed to relay the answer.', 'client_abort');
+      return;
+    }
     this.call?.cancel();
     this.call = undefined;
-    this.answerError(500, 'internal', 'The gateway failed to handle the request.', undefined, null, this.forward?.decision);
+    this.answerError(
+      { status: 500, code: 'internal', message: 'The gateway failed to handle the request.' },
+      this.forward?.decision,
+    );
     this.endForward('client_abort', 500, 0);
   }
 
@@ -678,8 +669,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
       this.usage = this.reader?.usage ?? this.usage;
       this.endForward('client_abort', 499, call?.status ?? 0);
     } else if (phase === 'body') {
-      const durationMs = this.host.clock.now() - this.receivedMs;
-      this.host.hooks.unrouted?.({ requestId: this.head.requestId, path: this.path, status: 499, code: 'client_abort', durationMs });
+      this.unrouted(499, 'client_abort');
     }
     this.drop();
   };
@@ -693,8 +683,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
   /** Nothing more will be done for this request but flushing what was written; a reader that does not take it is dropped. */
   private leave(): void {
     this.phase = 'closing';
-    const bytes = this.response.writableLength;
-    this.closeMs = this.host.clock.now() + this.host.limits.stalledReaderMs + bytes / SLOWEST_READER_BYTES_PER_MS;
+    this.closeMs = this.answer.flushedByMs;
     this.drop();
     this.rearm();
   }
@@ -720,7 +709,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
       status,
       upstreamStatus,
       ttftMs: this.ttftMs,
-      durationMs: this.host.clock.now() - this.receivedMs,
+      durationMs: this.answer.ageMs,
       promptTokens: this.usage.promptTokens,
       cachedTokens: this.usage.cachedTokens,
       outputTokens: this.usage.outputTokens,
@@ -745,9 +734,10 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
         return this.wantsStream ? Math.min(total, call.sentMs + attempt.firstTokenMs) : total;
       }
       case 'relay': {
-        if (this.blockedMs !== NEVER) return Math.min(this.deadlineMs(), this.blockedMs + this.host.limits.stalledReaderMs);
+        const { blockedMs, lastWriteMs } = this.answer;
+        if (blockedMs !== NEVER) return Math.min(this.deadlineMs(), blockedMs + this.host.limits.stalledReaderMs);
         const idle = this.lastEventMs + (this.call?.attempt.idleMs ?? NEVER);
-        const heartbeat = this.reader === undefined ? NEVER : this.lastWriteMs + this.host.limits.heartbeatMs;
+        const heartbeat = this.reader === undefined ? NEVER : lastWriteMs + this.host.limits.heartbeatMs;
         return Math.min(this.deadlineMs(), idle, heartbeat);
       }
       case 'closing':
@@ -784,8 +774,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
         this.relayDue(nowMs);
         break;
       case 'closing':
-        this.response.socket?.destroy();
-        this.response.destroy();
+        this.answer.destroy();
         return;
       default:
     }
@@ -800,10 +789,9 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
   private relayDue(nowMs: number): void {
     if (nowMs >= this.deadlineMs()) {
       this.breakOff('upstream_timeout', 'The answer took longer than the request may last.', 'upstream_timeout');
-    } else if (this.blockedMs !== NEVER) {
+    } else if (this.answer.blockedMs !== NEVER) {
       this.host.logger.info('stalled reader dropped', { request_id: this.head.requestId });
-      this.response.socket?.destroy();
-      this.response.destroy();
+      this.answer.destroy();
     } else if (nowMs >= this.lastEventMs + (this.call?.attempt.idleMs ?? NEVER)) {
       // A server that has said its last event and keeps the body open has told all.
       if (this.reader?.isComplete(false) === true) {
@@ -812,13 +800,8 @@ export class Exchange extends WheelEntry implements CallOwner, LiveItem {
       }
       this.breakOff('upstream_timeout', 'The upstream sent nothing for too long.', 'upstream_timeout');
     } else if (this.reader !== undefined) {
-      this.lastWriteMs = nowMs;
-      this.response.write(HEARTBEAT);
+      this.answer.heartbeat();
     }
-  }
-
-  private dialect(): StreamDialect {
-    return dialectOf(this.path);
   }
 }
 

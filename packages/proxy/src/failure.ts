@@ -1,5 +1,6 @@
 import type { AttemptFailure, NextStep } from '@signalbox/core';
 import type { StreamError } from '@signalbox/openai-wire';
+import type { ErrorAnswer } from './client-answer.ts';
 
 type Cause = AttemptFailure['cause'];
 
@@ -21,20 +22,22 @@ export function retryAfterOf(value: string | string[] | undefined, epochMs: () =
   return Number.isNaN(date) ? Number.NaN : Math.max(0, (date - epochMs()) / 1000);
 }
 
-interface ErrorAnswer {
-  readonly status: number;
-  readonly code: string;
-  readonly message: string;
-  readonly retryAfterSeconds: number | undefined;
-}
-
 /**
  * What the client is told when no attempt is left: the router's words; but where an engine opened its stream with an error event, the
  * status and code that the event names, as if it had come as a plain answer.
  */
-export function refusalOf(step: Extract<NextStep, { readonly kind: 'refuse' }>, error: StreamError | undefined): ErrorAnswer {
+export function refusalOf(
+  step: Extract<NextStep, { readonly kind: 'refuse' }>,
+  error: StreamError | undefined,
+): ErrorAnswer {
   const { status, code, message, retryAfterSeconds } = step;
-  if (code !== 'upstream_error' || error === undefined || error.status < 400) return { status, code, message, retryAfterSeconds };
+  if (code !== 'upstream_error' || error === undefined || error.status < 400)
+    return { status, code, message, retryAfterSeconds };
   const named = /^[a-z][a-z0-9_]{0,63}$/.test(error.code) ? error.code : code;
-  return { status: error.status, code: named, message: 'The model server refused the request in its stream.', retryAfterSeconds };
+  return {
+    status: error.status,
+    code: named,
+    message: 'The model server refused the request in its stream.',
+    retryAfterSeconds,
+  };
 }

@@ -5,14 +5,20 @@ import { chunk, DONE, event, json, LAST_CHUNK, STREAM_HEAD } from './upstream.fi
 
 const CLOSED = 'http://127.0.0.1:1';
 const twice = (origin: string): Script => ({ attempts: [{ target: target(origin) }, { target: target(origin) }] });
-const errorCode = (body: string): string => (JSON.parse(body) as { readonly error: { readonly code: string } }).error.code;
+const errorCode = (body: string): string =>
+  (JSON.parse(body) as { readonly error: { readonly code: string } }).error.code;
 
 describe('before the commit point an attempt is replaced', () => {
   it('a refused connection', async () => {
-    const { upstream, router, client } = await rig((origin) => ({ attempts: [{ target: target(CLOSED) }, { target: target(origin) }] }));
+    const { upstream, router, client } = await rig((origin) => ({
+      attempts: [{ target: target(CLOSED) }, { target: target(origin) }],
+    }));
     upstream.onRequest = ({ socket }) => socket.write(json(200, ANSWER));
     const answer = await client().post(CHAT, chat()).answer();
-    expect(answer).toMatchObject({ status: 200, headers: { 'x-signalbox-endpoint': 'tier/2', 'x-signalbox-attempts': '2' } });
+    expect(answer).toMatchObject({
+      status: 200,
+      headers: { 'x-signalbox-endpoint': 'tier/2', 'x-signalbox-attempts': '2' },
+    });
     expect(router.last.failures).toMatchObject([{ cause: 'connect', status: 0 }]);
     expect(router.leases).toBe(0);
   });
@@ -23,13 +29,26 @@ describe('before the commit point an attempt is replaced', () => {
     ['500', json(500, {}), { cause: 'error', status: 500 }],
     ['408', json(408, {}), { cause: 'error', status: 408 }],
     ['a redirect', json(302, {}, ['location: http://169.254.169.254/']), { cause: 'error', status: 302 }],
-    ['an error event before output', STREAM_HEAD + chunk('data: {"error":{"message":"x","code":"boom"}}\n\n').toString(), { cause: 'error', status: 200 }],
-    ['an error event that names a status', STREAM_HEAD + chunk(': c\n\ndata: {"error":{"code":429}}\n\n').toString(), { cause: 'rate_limited', status: 429 }],
-    ['a stream that ends before output', STREAM_HEAD + chunk(': c\n\n').toString() + LAST_CHUNK, { cause: 'error', status: 200 }],
+    [
+      'an error event before output',
+      STREAM_HEAD + chunk('data: {"error":{"message":"x","code":"boom"}}\n\n').toString(),
+      { cause: 'error', status: 200 },
+    ],
+    [
+      'an error event that names a status',
+      STREAM_HEAD + chunk(': c\n\ndata: {"error":{"code":429}}\n\n').toString(),
+      { cause: 'rate_limited', status: 429 },
+    ],
+    [
+      'a stream that ends before output',
+      STREAM_HEAD + chunk(': c\n\n').toString() + LAST_CHUNK,
+      { cause: 'error', status: 200 },
+    ],
     ['bytes that are no HTTP', 'SSH-2.0-OpenSSH\r\n\r\n', { cause: 'error', status: 0 }],
   ])('%s', async (_name, first, failure) => {
     const { upstream, router, client } = await rig(twice);
-    upstream.onRequest = ({ socket }, index) => socket.write(index === 0 ? first : STREAM_HEAD + chunk(event('a') + DONE).toString() + LAST_CHUNK);
+    upstream.onRequest = ({ socket }, index) =>
+      socket.write(index === 0 ? first : STREAM_HEAD + chunk(event('a') + DONE).toString() + LAST_CHUNK);
     const answer = await client().post(CHAT, streaming()).answer();
     expect(answer).toMatchObject({ status: 200, body: event('a') + DONE });
     expect(router.last.failures).toMatchObject([failure]);
@@ -50,7 +69,8 @@ describe('before the commit point an attempt is replaced', () => {
 
   it('a truncated plain answer', async () => {
     const { upstream, router, client } = await rig(twice);
-    upstream.onRequest = ({ socket }, index) => (index === 0 ? socket.end(json(200, ANSWER).slice(0, -9)) : socket.write(json(200, ANSWER)));
+    upstream.onRequest = ({ socket }, index) =>
+      index === 0 ? socket.end(json(200, ANSWER).slice(0, -9)) : socket.write(json(200, ANSWER));
     expect(await client().post(CHAT, chat()).answer()).toMatchObject({ status: 200, body: JSON.stringify(ANSWER) });
     expect(router.last.failures).toMatchObject([{ cause: 'error', status: 200 }]);
   });
@@ -84,7 +104,9 @@ describe('before the commit point an attempt is replaced', () => {
   });
 
   it('bug-17: back-off is waited for by the clock', async () => {
-    const { upstream, router, time, client } = await rig((origin) => ({ attempts: [{ target: target(CLOSED) }, { target: target(origin), waitMs: 400 }] }));
+    const { upstream, router, time, client } = await rig((origin) => ({
+      attempts: [{ target: target(CLOSED) }, { target: target(origin), waitMs: 400 }],
+    }));
     upstream.onRequest = ({ socket }) => socket.write(json(200, ANSWER));
     const one = client().post(CHAT, chat());
     while (router.traces[0]?.failures.length !== 1) await time.advance(0);
@@ -103,7 +125,10 @@ describe('when no attempt is left', () => {
     }));
     upstream.onRequest = ({ socket }) => socket.write(json(503, { secret: 'stack trace' }));
     const answer = await client().post(CHAT, chat()).answer();
-    expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '5', 'content-type': 'application/json', 'x-signalbox-reason': 'matched, no_endpoint' } });
+    expect(answer).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': '5', 'content-type': 'application/json', 'x-signalbox-reason': 'matched, no_endpoint' },
+    });
     expect(answer.body).not.toContain('secret');
     expect(errorCode(answer.body)).toBe('no_endpoint');
     expect(router.last.ends).toMatchObject([{ outcome: 'upstream_error', status: 503, upstreamStatus: 503 }]);
@@ -132,7 +157,13 @@ describe('when no attempt is left', () => {
 
   it('bug-10: an error event that opens a stream gives its own status, as if it had come as a plain answer', async () => {
     const { upstream, router, client } = await rig();
-    upstream.onRequest = ({ socket }) => socket.write(STREAM_HEAD + chunk('event: error\ndata: {"error":{"message":"secret","code":"tool_use_failed","status_code":400}}\n\n').toString());
+    upstream.onRequest = ({ socket }) =>
+      socket.write(
+        STREAM_HEAD +
+          chunk(
+            'event: error\ndata: {"error":{"message":"secret","code":"tool_use_failed","status_code":400}}\n\n',
+          ).toString(),
+      );
     const answer = await client().post(CHAT, streaming()).answer();
     expect(answer.status).toBe(400);
     expect(errorCode(answer.body)).toBe('tool_use_failed');
@@ -141,7 +172,9 @@ describe('when no attempt is left', () => {
   });
 
   it('a header that the policy could not build rightly is our fault, not the endpoint’s', async () => {
-    const { upstream, router, client } = await rig((origin) => ({ attempts: [{ target: target(origin), headers: [{ name: 'x-user', value: 'a\r\nx-admin: 1' }] }] }));
+    const { upstream, router, client } = await rig((origin) => ({
+      attempts: [{ target: target(origin), headers: [{ name: 'x-user', value: 'a\r\nx-admin: 1' }] }],
+    }));
     expect((await client().post(CHAT, chat()).answer()).status).toBe(500);
     expect(upstream.requests).toHaveLength(0);
     expect(router.last.failures).toEqual([]);
@@ -149,12 +182,17 @@ describe('when no attempt is left', () => {
   });
 
   it('a refusal of the router is answered and closed', async () => {
-    const { router, client } = await rig(() => ({ attempts: [], refusal: { status: 503, code: 'queue_full', message: 'The queue is full.', retryAfterSeconds: 2 } }));
+    const { router, client } = await rig(() => ({
+      attempts: [],
+      refusal: { status: 503, code: 'queue_full', message: 'The queue is full.', retryAfterSeconds: 2 },
+    }));
     const answer = await client().post(CHAT, chat()).answer();
     expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '2' } });
     expect(errorCode(answer.body)).toBe('queue_full');
     expect(router.last.refusalsFinished).toBe(1);
-    expect((await client().post('/v1/messages', { model: 'm', messages: [] }).answer()).body).toBe('{"type":"error","error":{"type":"overloaded_error","message":"The queue is full."}}');
+    expect((await client().post('/v1/messages', { model: 'm', messages: [] }).answer()).body).toBe(
+      '{"type":"error","error":{"type":"overloaded_error","message":"The queue is full."}}',
+    );
   });
 
   it('a fault of the router is a 500 and ends nothing else', async () => {
@@ -175,7 +213,9 @@ describe('when no attempt is left', () => {
 describe('timers', () => {
   it('connect: an endpoint that never finishes the handshake', async () => {
     const { upstream, router, origin, time, client } = await rig();
-    router.script = { attempts: [{ target: target(origin.replace('http:', 'https:')), connectMs: 2_000 }, { target: target(origin) }] };
+    router.script = {
+      attempts: [{ target: target(origin.replace('http:', 'https:')), connectMs: 2_000 }, { target: target(origin) }],
+    };
     upstream.onRequest = ({ socket }) => socket.write(json(200, ANSWER));
     const one = client().post(CHAT, chat());
     while (upstream.connections === 0) await time.advance(0);
@@ -196,8 +236,13 @@ describe('timers', () => {
     ['behind the head', STREAM_HEAD],
     ['with comments only', STREAM_HEAD + chunk(': c\n\n').toString()],
   ])('first token, %s', async (_name, bytes) => {
-    const { upstream, router, time, client } = await rig((origin) => ({ attempts: [{ target: target(origin), firstTokenMs: 5_000 }, { target: target(origin) }] }));
-    upstream.onRequest = ({ socket }, index) => socket.write(index === 0 ? bytes || ' '.repeat(0) : STREAM_HEAD + chunk(event('a') + DONE).toString() + LAST_CHUNK);
+    const { upstream, router, time, client } = await rig((origin) => ({
+      attempts: [{ target: target(origin), firstTokenMs: 5_000 }, { target: target(origin) }],
+    }));
+    upstream.onRequest = ({ socket }, index) =>
+      socket.write(
+        index === 0 ? bytes || ' '.repeat(0) : STREAM_HEAD + chunk(event('a') + DONE).toString() + LAST_CHUNK,
+      );
     const one = client().post(CHAT, streaming());
     await upstream.received(1);
     const first = upstream.requests[0]?.socket;
@@ -246,7 +291,9 @@ describe('timers', () => {
   });
 
   it('a server that keeps a finished stream open is let go', async () => {
-    const { upstream, router, time, client } = await rig((origin) => ({ attempts: [{ target: target(origin), idleMs: 5_000 }] }));
+    const { upstream, router, time, client } = await rig((origin) => ({
+      attempts: [{ target: target(origin), idleMs: 5_000 }],
+    }));
     upstream.onRequest = ({ socket }) => socket.write(STREAM_HEAD + chunk(event('a') + DONE).toString());
     const one = client().post(CHAT, streaming());
     await one.until((text) => text.includes('[DONE]'));
@@ -258,7 +305,9 @@ describe('timers', () => {
   });
 
   it('after a stall of the event loop data is looked at before timers', async () => {
-    const { upstream, router, time, client } = await rig((origin) => ({ attempts: [{ target: target(origin), firstTokenMs: 5_000 }] }));
+    const { upstream, router, time, client } = await rig((origin) => ({
+      attempts: [{ target: target(origin), firstTokenMs: 5_000 }],
+    }));
     const one = client().post(CHAT, streaming());
     await upstream.received(1);
     await time.advance(4_000);
@@ -314,7 +363,10 @@ describe('a client that leaves', () => {
   });
 
   it('while it is queued, and in back-off', async () => {
-    const { upstream, router, origin, time, client, proxy } = await rig(() => ({ attempts: [], queued: new Promise(() => undefined) }));
+    const { upstream, router, origin, time, client, proxy } = await rig(() => ({
+      attempts: [],
+      queued: new Promise(() => undefined),
+    }));
     const queued = client().post(CHAT, chat());
     while (router.traces.length === 0) await time.advance(0);
     queued.destroy();
@@ -335,7 +387,9 @@ describe('a client that leaves', () => {
   it('while its body is uploaded: the router never hears of it', async () => {
     const ends: unknown[] = [];
     const { router, time, client, proxy } = await rig(undefined, { hooks: { unrouted: (end) => ends.push(end) } });
-    const one = client().send(`POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{"model"`);
+    const one = client().send(
+      `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{"model"`,
+    );
     while (proxy.stats.live === 0) await time.advance(0);
     one.destroy();
     while (ends.length === 0) await time.advance(0);

@@ -42,7 +42,8 @@ export class ManualTime implements Clock, Timers {
     const until = this.nowMs + ms;
     for (;;) {
       let first: Armed | undefined;
-      for (const timer of this.armed) if (timer.dueMs <= until && (first === undefined || timer.dueMs < first.dueMs)) first = timer;
+      for (const timer of this.armed)
+        if (timer.dueMs <= until && (first === undefined || timer.dueMs < first.dueMs)) first = timer;
       if (first === undefined) break;
       this.armed.delete(first);
       this.nowMs = Math.max(this.nowMs, first.dueMs);

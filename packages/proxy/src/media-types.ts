@@ -2,7 +2,11 @@ import type { UpstreamHeaders } from './upstream-call.ts';
 
 /** JSON or a form; a body without a content type is taken for JSON. */
 export function isReadable(contentType: string | undefined): boolean {
-  return contentType === undefined || contentType === 'application/json' || /^\s*(?:application\/(?:json|[\w.-]+\+json)|multipart\/form-data)\s*(?:;|$)/i.test(contentType);
+  return (
+    contentType === undefined ||
+    contentType === 'application/json' ||
+    /^\s*(?:application\/(?:json|[\w.-]+\+json)|multipart\/form-data)\s*(?:;|$)/i.test(contentType)
+  );
 }
 
 export function isEventStream(contentType: string | string[] | undefined): boolean {
@@ -10,7 +14,10 @@ export function isEventStream(contentType: string | string[] | undefined): boole
 }
 
 export function isJsonType(contentType: string | string[] | undefined): boolean {
-  return typeof contentType === 'string' && (contentType === 'application/json' || /^\s*application\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i.test(contentType));
+  return (
+    typeof contentType === 'string' &&
+    (contentType === 'application/json' || /^\s*application\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i.test(contentType))
+  );
 }
 
 /** Whether the end of the body is stated by its framing and not by the mere close of the connection. */

@@ -23,7 +23,9 @@ describe('a plain answer', () => {
       'x-signalbox-reason': 'matched',
       'content-type': 'application/json',
     });
-    expect(answer.headers['server-timing']).toMatch(/^queue;dur=\S+, decide;dur=\S+, upstream;dur=\S+, gateway;dur=\S+$/);
+    expect(answer.headers['server-timing']).toMatch(
+      /^queue;dur=\S+, decide;dur=\S+, upstream;dur=\S+, gateway;dur=\S+$/,
+    );
     expect(upstream.requests[0]).toMatchObject({ method: 'POST', path: CHAT, body: JSON.stringify(chat()) });
     expect(router.last.ends).toMatchObject([{ outcome: 'ok', status: 200, promptTokens: 7, outputTokens: 2 }]);
     expect(router.leases).toBe(0);
@@ -69,7 +71,10 @@ describe('a plain answer', () => {
   it('bug-12: the upstream content type decides, whatever `stream` says', async () => {
     const { upstream, client } = await rig();
     upstream.onRequest = ({ socket }) => socket.write(json(200, ANSWER));
-    expect(await client().post(CHAT, streaming()).answer()).toMatchObject({ status: 200, body: JSON.stringify(ANSWER) });
+    expect(await client().post(CHAT, streaming()).answer()).toMatchObject({
+      status: 200,
+      body: JSON.stringify(ANSWER),
+    });
     upstream.onRequest = ({ socket }) => socket.write(STREAM_HEAD + chunk(event('a') + DONE).toString() + LAST_CHUNK);
     expect((await client().post(CHAT, chat()).answer()).body).toBe(event('a') + DONE);
   });
@@ -77,7 +82,10 @@ describe('a plain answer', () => {
   it('bug-23: a compressed answer passes with its header and bytes', async () => {
     const { upstream, client } = await rig();
     upstream.onRequest = ({ socket }) => socket.write(json(200, 'GZIPPED', ['content-encoding: gzip']));
-    expect(await client().post(CHAT, chat()).answer()).toMatchObject({ body: 'GZIPPED', headers: { 'content-encoding': 'gzip' } });
+    expect(await client().post(CHAT, chat()).answer()).toMatchObject({
+      body: 'GZIPPED',
+      headers: { 'content-encoding': 'gzip' },
+    });
   });
 
   it('bug-05: arrives after six silent minutes', async () => {
@@ -92,22 +100,25 @@ describe('a plain answer', () => {
 });
 
 describe('a stream', () => {
-  it.each(readdirSync(recordings).filter((name) => name.endsWith('.sse') && !name.includes('error')))('%s is relayed byte for byte', async (name) => {
-    const bytes = readFileSync(new URL(name, recordings));
-    const { upstream, router, client } = await rig();
-    for (const step of [bytes.length, 1021, 97]) {
-      upstream.onRequest = ({ socket }) => {
-        socket.write(STREAM_HEAD);
-        for (let at = 0; at < bytes.length; at += step) socket.write(chunk(bytes.subarray(at, at + step)));
-        socket.write(LAST_CHUNK);
-      };
-      const answer = await client().post(CHAT, streaming()).answer();
-      expect(answer).toMatchObject({ status: 200, complete: true });
-      expect(answer.body).toBe(bytes.toString('latin1'));
-    }
-    expect(router.last.ends).toMatchObject([{ outcome: 'ok', status: 200 }]);
-    expect(router.leases).toBe(0);
-  });
+  it.each(readdirSync(recordings).filter((name) => name.endsWith('.sse') && !name.includes('error')))(
+    '%s is relayed byte for byte',
+    async (name) => {
+      const bytes = readFileSync(new URL(name, recordings));
+      const { upstream, router, client } = await rig();
+      for (const step of [bytes.length, 1021, 97]) {
+        upstream.onRequest = ({ socket }) => {
+          socket.write(STREAM_HEAD);
+          for (let at = 0; at < bytes.length; at += step) socket.write(chunk(bytes.subarray(at, at + step)));
+          socket.write(LAST_CHUNK);
+        };
+        const answer = await client().post(CHAT, streaming()).answer();
+        expect(answer).toMatchObject({ status: 200, complete: true });
+        expect(answer.body).toBe(bytes.toString('latin1'));
+      }
+      expect(router.last.ends).toMatchObject([{ outcome: 'ok', status: 200 }]);
+      expect(router.leases).toBe(0);
+    },
+  );
 
   it('bug-04: each event leaves at once, with the head of a stream', async () => {
     const { upstream, router, client } = await rig();
@@ -143,7 +154,9 @@ describe('a stream', () => {
   });
 
   it('bug-06, bug-11: silence is filled with comments, and comments from upstream do not hide a hung stream', async () => {
-    const { upstream, router, time, client } = await rig((origin) => ({ attempts: [{ target: target(origin), idleMs: 60_000 }] }));
+    const { upstream, router, time, client } = await rig((origin) => ({
+      attempts: [{ target: target(origin), idleMs: 60_000 }],
+    }));
     const one = client().post(CHAT, streaming());
     await upstream.received(1);
     const socket = upstream.requests[0]?.socket;
@@ -272,7 +285,12 @@ describe('a stream', () => {
 describe('what goes upstream', () => {
   it('bug-26, bug-29: credentials, hop-by-hop, internal and Connection-named headers end at the door', async () => {
     const { upstream, client } = await rig((origin) => ({
-      attempts: [{ target: target(origin, { headers: [{ name: 'authorization', value: 'Bearer upstream' }] }), headers: [{ name: 'x-team', value: 'blue' }] }],
+      attempts: [
+        {
+          target: target(origin, { headers: [{ name: 'authorization', value: 'Bearer upstream' }] }),
+          headers: [{ name: 'x-team', value: 'blue' }],
+        },
+      ],
     }));
     upstream.onRequest = ({ socket }) => socket.write(json(200, ANSWER));
     await client()
@@ -297,9 +315,27 @@ describe('what goes upstream', () => {
       ])
       .answer();
     const sent = upstream.requests[0]?.headers ?? {};
-    expect(sent).toMatchObject({ authorization: 'Bearer upstream', 'x-team': 'blue', 'x-kept': 'yes', 'content-type': 'application/json', 'accept-encoding': 'identity', traceparent: '00-1-2-01' });
+    expect(sent).toMatchObject({
+      authorization: 'Bearer upstream',
+      'x-team': 'blue',
+      'x-kept': 'yes',
+      'content-type': 'application/json',
+      'accept-encoding': 'identity',
+      traceparent: '00-1-2-01',
+    });
     expect(Object.keys(sent).toSorted()).toEqual(
-      ['accept-encoding', 'authorization', 'connection', 'content-length', 'content-type', 'host', 'traceparent', 'x-kept', 'x-request-id', 'x-team'].toSorted(),
+      [
+        'accept-encoding',
+        'authorization',
+        'connection',
+        'content-length',
+        'content-type',
+        'host',
+        'traceparent',
+        'x-kept',
+        'x-request-id',
+        'x-team',
+      ].toSorted(),
     );
     expect(JSON.stringify(upstream.requests[0]?.lines)).not.toContain('client');
   });
@@ -329,7 +365,13 @@ describe('what goes upstream', () => {
     const { upstream, router, client } = await rig();
     upstream.onRequest = ({ socket }) => socket.write(json(200, ANSWER));
     const one = client();
-    await one.post(`${CHAT}?api-version=1`, chat(), ['x-request-id: bad id', 'x-stainless-timeout: 600', 'x-request-deadline-ms: 5000']).answer();
+    await one
+      .post(`${CHAT}?api-version=1`, chat(), [
+        'x-request-id: bad id',
+        'x-stainless-timeout: 600',
+        'x-request-deadline-ms: 5000',
+      ])
+      .answer();
     expect(upstream.requests[0]?.path).toBe(`${CHAT}?api-version=1`);
     expect(upstream.requests[0]?.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
     expect(router.last.request.deadlineMs - router.last.request.receivedAtMs).toBe(5000);
@@ -340,11 +382,16 @@ describe('what goes upstream', () => {
   });
 
   it('a form passes with its boundary, its model read and renamed', async () => {
-    const { upstream, router, client } = await rig((origin) => ({ attempts: [{ target: target(origin), model: 'whisper-large' }] }));
+    const { upstream, router, client } = await rig((origin) => ({
+      attempts: [{ target: target(origin), model: 'whisper-large' }],
+    }));
     upstream.onRequest = ({ socket }) => socket.write(json(200, { text: 'hello' }));
-    const form = (model: string): string => `--B\r\nContent-Disposition: form-data; name="model"\r\n\r\n${model}\r\n--B\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nxyz\r\n--B--\r\n`;
+    const form = (model: string): string =>
+      `--B\r\nContent-Disposition: form-data; name="model"\r\n\r\n${model}\r\n--B\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nxyz\r\n--B--\r\n`;
     const body = form('w');
-    const one = client().send(`POST /v1/audio/transcriptions HTTP/1.1\r\nhost: x\r\ncontent-type: multipart/form-data; boundary=B\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    const one = client().send(
+      `POST /v1/audio/transcriptions HTTP/1.1\r\nhost: x\r\ncontent-type: multipart/form-data; boundary=B\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
     expect((await one.answer()).body).toBe('{"text":"hello"}');
     expect(upstream.requests[0]).toMatchObject({ path: '/v1/audio/transcriptions', body: form('whisper-large') });
     expect(upstream.requests[0]?.headers['content-type']).toBe('multipart/form-data; boundary=B');
@@ -352,7 +399,9 @@ describe('what goes upstream', () => {
   });
 
   it('a large body goes whole, with its length, and again on a retry', async () => {
-    const { upstream, client } = await rig((origin) => ({ attempts: [{ target: target(origin) }, { target: target(origin), model: 'other' }] }));
+    const { upstream, client } = await rig((origin) => ({
+      attempts: [{ target: target(origin) }, { target: target(origin), model: 'other' }],
+    }));
     upstream.onRequest = ({ socket }, index) => socket.write(index === 0 ? json(503, {}) : json(200, ANSWER));
     const body = JSON.stringify(chat({ pad: 'é'.repeat(2_000_000) }));
     expect((await client().post(CHAT, body).answer()).status).toBe(200);
@@ -365,7 +414,9 @@ describe('what goes upstream', () => {
     const { upstream, client } = await rig();
     upstream.onRequest = ({ socket }) => socket.write(json(200, ANSWER));
     const body = JSON.stringify(chat());
-    const one = client().send(`POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`);
+    const one = client().send(
+      `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`,
+    );
     for (const char of body) one.send(chunk(char).toString());
     expect((await one.send(LAST_CHUNK).answer()).status).toBe(200);
     expect(upstream.requests[0]).toMatchObject({ body });
@@ -374,32 +425,47 @@ describe('what goes upstream', () => {
 
 describe('the name of the model', () => {
   it('bug-35: is what the client asked for, in plain answers and in every event', async () => {
-    const { upstream, client } = await rig((origin) => ({ attempts: [{ target: target(origin), model: 'real/model' }] }));
+    const { upstream, client } = await rig((origin) => ({
+      attempts: [{ target: target(origin), model: 'real/model' }],
+    }));
     upstream.onRequest = ({ socket }) => socket.write(json(200, { ...ANSWER, model: 'real/model' }));
     expect((await client().post(CHAT, chat()).answer()).body).toBe(JSON.stringify(ANSWER));
-    upstream.onRequest = ({ socket }) => socket.write(STREAM_HEAD + chunk(event('real/model', 'real/model') + DONE).toString() + LAST_CHUNK);
+    upstream.onRequest = ({ socket }) =>
+      socket.write(STREAM_HEAD + chunk(event('real/model', 'real/model') + DONE).toString() + LAST_CHUNK);
     expect((await client().post(CHAT, streaming()).answer()).body).toBe(event('real/model') + DONE);
     expect(JSON.parse(upstream.requests[0]?.body ?? '')).toMatchObject({ model: 'real/model' });
   });
 
   it('is the real one where the gateway reports it, and on paths that only pass through', async () => {
-    const script = (origin: string): { attempts: { target: ReturnType<typeof target>; model: string }[] } => ({ attempts: [{ target: target(origin), model: 'real' }] });
+    const script = (origin: string): { attempts: { target: ReturnType<typeof target>; model: string }[] } => ({
+      attempts: [{ target: target(origin), model: 'real' }],
+    });
     const real = await rig(script, { reportModel: 'real' });
     real.upstream.onRequest = ({ socket }) => socket.write(json(200, { model: 'real' }));
     expect((await real.client().post(CHAT, chat()).answer()).body).toBe('{"model":"real"}');
     const asked = await rig(script);
     asked.upstream.onRequest = ({ socket }) => socket.write(json(200, { model: 'real' }));
-    expect((await asked.client().post('/v1/rerank', { model: 'm', query: 'x' }).answer()).body).toBe('{"model":"real"}');
+    expect((await asked.client().post('/v1/rerank', { model: 'm', query: 'x' }).answer()).body).toBe(
+      '{"model":"real"}',
+    );
   });
 });
 
 describe('usage', () => {
-  const usage = 'data: {"model":"m","choices":[],"usage":{"prompt_tokens":11,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":8}}}\n\n';
+  const usage =
+    'data: {"model":"m","choices":[],"usage":{"prompt_tokens":11,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":8}}}\n\n';
 
   it('bug-31: is asked for on streams, read, and its frame removed for who did not ask', async () => {
     const { upstream, router, client } = await rig();
-    upstream.onRequest = ({ socket }) => socket.write(STREAM_HEAD + chunk(event('a') + usage + DONE).toString() + LAST_CHUNK);
-    expect((await client().post(CHAT, chat({ stream: true })).answer()).body).toBe(event('a') + DONE);
+    upstream.onRequest = ({ socket }) =>
+      socket.write(STREAM_HEAD + chunk(event('a') + usage + DONE).toString() + LAST_CHUNK);
+    expect(
+      (
+        await client()
+          .post(CHAT, chat({ stream: true }))
+          .answer()
+      ).body,
+    ).toBe(event('a') + DONE);
     expect(JSON.parse(upstream.requests[0]?.body ?? '')).toMatchObject({ stream_options: { include_usage: true } });
     expect(router.last.ends).toMatchObject([{ promptTokens: 11, cachedTokens: 8, outputTokens: 3 }]);
     expect((await client().post(CHAT, streaming()).answer()).body).toBe(event('a') + usage + DONE);
@@ -411,13 +477,19 @@ describe('usage', () => {
     upstream.onRequest = ({ socket }) => socket.write(json(200, ANSWER));
     await client().post(CHAT, chat()).answer();
     router.script = { attempts: [{ target: target(origin, { engine: 'other' }) }] };
-    await client().post(CHAT, chat({ stream: true })).answer();
-    expect(upstream.requests.map((r) => r.body)).toEqual([JSON.stringify(chat()), JSON.stringify(chat({ stream: true }))]);
+    await client()
+      .post(CHAT, chat({ stream: true }))
+      .answer();
+    expect(upstream.requests.map((r) => r.body)).toEqual([
+      JSON.stringify(chat()),
+      JSON.stringify(chat({ stream: true })),
+    ]);
   });
 });
 
 describe('the official client', () => {
-  const sdk = (port: number): OpenAI => new OpenAI({ baseURL: `http://127.0.0.1:${port}/v1`, apiKey: 'k', maxRetries: 0 });
+  const sdk = (port: number): OpenAI =>
+    new OpenAI({ baseURL: `http://127.0.0.1:${port}/v1`, apiKey: 'k', maxRetries: 0 });
   const params = { model: 'm', messages: [{ role: 'user' as const, content: 'hi' }] };
 
   it('gets answers, streams, models and typed errors', async () => {
@@ -425,16 +497,25 @@ describe('the official client', () => {
     const client = sdk(port);
     upstream.onRequest = ({ socket }) => socket.write(json(200, ANSWER));
     expect((await client.chat.completions.create(params)).choices[0]?.message.content).toBe('yo');
-    upstream.onRequest = ({ socket }) => socket.write(STREAM_HEAD + chunk(event('a') + event('b') + DONE).toString() + LAST_CHUNK);
+    upstream.onRequest = ({ socket }) =>
+      socket.write(STREAM_HEAD + chunk(event('a') + event('b') + DONE).toString() + LAST_CHUNK);
     let text = '';
-    for await (const frame of await client.chat.completions.create({ ...params, stream: true })) text += frame.choices[0]?.delta.content ?? '';
+    for await (const frame of await client.chat.completions.create({ ...params, stream: true }))
+      text += frame.choices[0]?.delta.content ?? '';
     expect(text).toBe('ab');
     router.modelInfos = [{ id: 'org/a:b', ownedBy: 'signalbox', maxModelLen: 4096 }];
     expect((await client.models.list()).data).toMatchObject([{ id: 'org/a:b', max_model_len: 4096 }]);
     expect(await client.models.retrieve('org/a:b')).toMatchObject({ id: 'org/a:b', object: 'model' });
     await expect(client.models.retrieve('nope')).rejects.toMatchObject({ status: 404, code: 'model_not_found' });
-    router.script = { attempts: [], refusal: { status: 429, code: 'rate_limited', message: 'slow down', retryAfterSeconds: 3 } };
-    await expect(client.chat.completions.create(params)).rejects.toMatchObject({ status: 429, code: 'rate_limited', type: 'rate_limit_error' });
+    router.script = {
+      attempts: [],
+      refusal: { status: 429, code: 'rate_limited', message: 'slow down', retryAfterSeconds: 3 },
+    };
+    await expect(client.chat.completions.create(params)).rejects.toMatchObject({
+      status: 429,
+      code: 'rate_limited',
+      type: 'rate_limit_error',
+    });
   });
 
   it('bug-07: raises an APIError with our code and keeps the text so far', async () => {
@@ -445,7 +526,8 @@ describe('the official client', () => {
     };
     let text = '';
     const read = async (): Promise<void> => {
-      for await (const frame of await sdk(port).chat.completions.create({ ...params, stream: true })) text += frame.choices[0]?.delta.content ?? '';
+      for await (const frame of await sdk(port).chat.completions.create({ ...params, stream: true }))
+        text += frame.choices[0]?.delta.content ?? '';
     };
     const error: unknown = await read().catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(APIError);

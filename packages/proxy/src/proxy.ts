@@ -7,9 +7,11 @@ import { errorBody } from '@signalbox/openai-wire';
 import { silentLogger, type Clock, type Logger } from '@signalbox/plugin-api';
 import { fastify, type FastifyInstance, type FastifyServerOptions } from 'fastify';
 import { ownHeaders } from './answer-head.ts';
+import { addErrorHeaders } from './client-answer.ts';
 import { edgeFault } from './edge-checks.ts';
 import { EndpointPools } from './endpoint-pools.ts';
-import { Exchange, type ExchangeHost } from './exchange.ts';
+import { Exchange } from './exchange.ts';
+import type { ExchangeHost, LiveExchange } from './exchange-host.ts';
 import type { ProxyHooks } from './hooks.ts';
 import { DEFAULT_LIMITS, type ProxyLimits } from './limits.ts';
 import { LiveList } from './live-list.ts';
@@ -96,7 +98,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   const hooks = options.hooks ?? {};
   const wheel = new TimerWheel(clock, timers);
   const pools = new EndpointPools(limits.upstreamKeepAliveMs);
-  const live = new LiveList<Exchange>();
+  const live = new LiveList<LiveExchange>();
   let closing = false;
   let refusing = false;
 
@@ -117,20 +119,42 @@ export function createProxy(options: ProxyOptions): Proxy {
     readHead(request.rawHeaders, options.trustsPeer?.(request.socket.remoteAddress) ?? false, () => clock.epochMs());
 
   /** Answers without an exchange: whole, at once. */
-  const answer = (request: IncomingMessage, response: ServerResponse, head: RequestHead, status: number, code: string | undefined, body: string): void => {
+  const answer = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    head: RequestHead,
+    status: number,
+    code: string | undefined,
+    body: string,
+  ): void => {
     const text = Buffer.from(body);
-    const headers = ownHeaders({ requestId: head.requestId, decision: undefined, code, upstreamMs: 0, totalMs: 0, extra: undefined, close: closing });
+    const headers = ownHeaders({
+      requestId: head.requestId,
+      decision: undefined,
+      code,
+      upstreamMs: 0,
+      totalMs: 0,
+      extra: undefined,
+      close: closing,
+    });
     headers.push('content-type', 'application/json', 'content-length', String(text.length));
-    if (status === 401) headers.push('www-authenticate', 'Bearer');
-    if (status === 429 || status === 503) headers.push('retry-after', '1');
-    const unread = request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined;
+    addErrorHeaders(headers, status, undefined);
+    const unread =
+      request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined;
     if (unread && !closing) headers.push('connection', 'close');
     response.writeHead(status, headers);
     response.end(request.method === 'HEAD' ? undefined : text);
     if (unread) request.resume();
-    if (code !== undefined) hooks.unrouted?.({ requestId: head.requestId, path: pathOf(request), status, code, durationMs: 0 });
+    if (code !== undefined)
+      hooks.unrouted?.({ requestId: head.requestId, path: pathOf(request), status, code, durationMs: 0 });
   };
-  const refuse = (request: IncomingMessage, response: ServerResponse, status: number, code: string, message: string): void => {
+  const refuse = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    status: number,
+    code: string,
+    message: string,
+  ): void => {
     answer(request, response, headOf(request), status, code, errorBody(pathOf(request), status, code, message));
   };
 
@@ -153,7 +177,14 @@ export function createProxy(options: ProxyOptions): Proxy {
       refuse(request, response, 503, 'no_route', 'No policy is in force yet.');
       return;
     }
-    new Exchange(host, request, response, path, queryAt < 0 ? path : path + target.slice(queryAt), headOf(request)).start();
+    new Exchange(
+      host,
+      request,
+      response,
+      path,
+      queryAt < 0 ? path : path + target.slice(queryAt),
+      headOf(request),
+    ).start();
   };
 
   const onModels = (request: IncomingMessage, response: ServerResponse): void => {
@@ -161,7 +192,14 @@ export function createProxy(options: ProxyOptions): Proxy {
     const path = pathOf(request);
     const identity = hooks.identify?.(head.credential, path);
     if (identity?.kind === 'refuse') {
-      answer(request, response, head, identity.status, identity.code, errorBody(path, identity.status, identity.code, identity.message));
+      answer(
+        request,
+        response,
+        head,
+        identity.status,
+        identity.code,
+        errorBody(path, identity.status, identity.code, identity.message),
+      );
       return;
     }
     const allows = identity?.allows;
@@ -173,7 +211,8 @@ export function createProxy(options: ProxyOptions): Proxy {
     const id = modelIdOf(path);
     const body = id === undefined ? undefined : modelById(models, id);
     if (body !== undefined) answer(request, response, head, 200, undefined, body);
-    else answer(request, response, head, 404, 'model_not_found', errorBody(path, 404, 'model_not_found', UNKNOWN_MODEL));
+    else
+      answer(request, response, head, 404, 'model_not_found', errorBody(path, 404, 'model_not_found', UNKNOWN_MODEL));
   };
 
   const app = createApp(limits, options.tls, {
@@ -189,7 +228,9 @@ export function createProxy(options: ProxyOptions): Proxy {
     unused.add(socket);
     socket.once('close', () => unused.delete(socket));
   });
-  server.on('upgrade', (request: IncomingMessage, socket: Duplex) => onUpgrade(request, socket, headOf(request).requestId));
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex) =>
+    onUpgrade(request, socket, headOf(request).requestId),
+  );
 
   let current: { readonly hasten: (options: CloseOptions) => void; readonly done: Promise<void> } | undefined;
 
@@ -257,7 +298,15 @@ export function createProxy(options: ProxyOptions): Proxy {
       await app.ready();
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       server.once('error', reject);
-      server.listen({ host: listenOptions.host, port: listenOptions.port, reusePort: listenOptions.reusePort ?? false, backlog: 4096 }, resolve);
+      server.listen(
+        {
+          host: listenOptions.host,
+          port: listenOptions.port,
+          reusePort: listenOptions.reusePort ?? false,
+          backlog: 4096,
+        },
+        resolve,
+      );
       await promise;
       server.off('error', reject);
       return server.address() as AddressInfo;
@@ -274,7 +323,13 @@ export function createProxy(options: ProxyOptions): Proxy {
   };
 }
 
-type Refuse = (request: IncomingMessage, response: ServerResponse, status: number, code: string, message: string) => void;
+type Refuse = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  code: string,
+  message: string,
+) => void;
 
 /** Where a request goes once the server has it. */
 interface Handlers {
@@ -309,7 +364,10 @@ function createApp(limits: ProxyLimits, tls: ProxyOptions['tls'], handlers: Hand
         refuse(request, response, 400, 'invalid_request', fault);
       }
     };
-    const server = tls === undefined ? createServer(serverOptions, onRequest) : createTlsServer({ ...serverOptions, ...tls, minVersion: 'TLSv1.2' }, onRequest);
+    const server =
+      tls === undefined
+        ? createServer(serverOptions, onRequest)
+        : createTlsServer({ ...serverOptions, ...tls, minVersion: 'TLSv1.2' }, onRequest);
     server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
       // A body that is refused for its stated size is never asked for.
       if (!(Number(request.headers['content-length']) > limits.bodyBytes)) response.writeContinue();
@@ -361,7 +419,13 @@ function createApp(limits: ProxyLimits, tls: ProxyOptions['tls'], handlers: Hand
       return;
     }
     reply.hijack();
-    refuse(request.raw, reply.raw, 404, 'not_found', `There is no ${request.raw.method ?? ''} ${headerSafe(pathOf(request.raw))}.`);
+    refuse(
+      request.raw,
+      reply.raw,
+      404,
+      'not_found',
+      `There is no ${request.raw.method ?? ''} ${headerSafe(pathOf(request.raw))}.`,
+    );
   });
   return app as unknown as FastifyInstance;
 }

@@ -16,11 +16,11 @@ class ReleasedBody implements Iterable<Uint8Array> {
 }
 
 /**
- * The body as undici is to have it. It keeps a Buffer until the answer has ended, which for a long stream with a long prompt is memory
- * for nothing, so a large one goes as an iterable that is empty after use; its length is stated in `headers`.
+ * The body as undici is to have it. It keeps a Buffer until the answer has ended, which for a stream is memory for nothing, so that the
+ * body of a stream and a large one go as an iterable that is empty after use; its length is stated in `headers`.
  */
-export function toSend(body: Uint8Array, headers: string[]): Uint8Array {
-  if (body.length <= LARGE_BYTES) return body;
+export function toSend(body: Uint8Array, headers: string[], streaming: boolean): Uint8Array {
+  if (!streaming && body.length <= LARGE_BYTES) return body;
   headers.push('content-length', String(body.length));
   // undici takes any iterable, though its types do not say so.
   return new ReleasedBody(body) as unknown as Uint8Array;

@@ -31,12 +31,27 @@ const FORWARDED = /^(?:forwarded|x-forwarded-.*|x-real-ip|x-original-.*|x-envoy-
  * Lower-case forms of the header names that nearly every request carries, as clients usually write them: a look-up makes no string.
  */
 const USUAL: ReadonlyMap<string, string> = new Map(
-  ['host', 'connection', 'content-type', 'content-length', 'authorization', 'accept', 'accept-encoding', 'accept-language', 'user-agent', 'transfer-encoding', 'expect', 'cookie', 'traceparent', 'x-request-id', 'x-api-key', 'x-session-id'].flatMap(
-    (name) => [
-      [name, name],
-      [name.replaceAll(/(?:^|-)[a-z]/g, (part) => part.toUpperCase()), name],
-    ],
-  ),
+  [
+    'host',
+    'connection',
+    'content-type',
+    'content-length',
+    'authorization',
+    'accept',
+    'accept-encoding',
+    'accept-language',
+    'user-agent',
+    'transfer-encoding',
+    'expect',
+    'cookie',
+    'traceparent',
+    'x-request-id',
+    'x-api-key',
+    'x-session-id',
+  ].flatMap((name) => [
+    [name, name],
+    [name.replaceAll(/(?:^|-)[a-z]/g, (part) => part.toUpperCase()), name],
+  ]),
 );
 
 /** What the proxy reads of a request's headers. Header names are lower case. */
@@ -106,7 +121,12 @@ export function readHead(rawHeaders: readonly string[], trusted: boolean, epochM
     else if (name === 'content-encoding') contentEncoding = value;
     else if (name === 'x-stainless-timeout') timeoutMs = minimum(timeoutMs, Number(value) * 1000);
     else if (name.startsWith('x-signalbox-') || name.startsWith('x-gateway-destination-endpoint')) continue;
-    else if (!trusted && (name.charCodeAt(0) === 0x78 || name === 'forwarded' || name === 'true-client-ip') && FORWARDED.test(name)) continue;
+    else if (
+      !trusted &&
+      (name.charCodeAt(0) === 0x78 || name === 'forwarded' || name === 'true-client-ip') &&
+      FORWARDED.test(name)
+    )
+      continue;
     forwarded.push(name, value);
   }
   return {

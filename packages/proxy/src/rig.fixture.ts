@@ -6,9 +6,14 @@ import { ScriptedRouter, target, type Script } from './scripted-router.fixture.t
 import { RawUpstream } from './upstream.fixture.ts';
 
 export const CHAT = '/v1/chat/completions';
-export const chat = (rest: object = {}): object => ({ model: 'm', messages: [{ role: 'user', content: 'hi' }], ...rest });
+export const chat = (rest: object = {}): object => ({
+  model: 'm',
+  messages: [{ role: 'user', content: 'hi' }],
+  ...rest,
+});
 /** A streaming request whose sender wants usage, so that nothing is injected. */
-export const streaming = (rest: object = {}): object => chat({ stream: true, stream_options: { include_usage: true }, ...rest });
+export const streaming = (rest: object = {}): object =>
+  chat({ stream: true, stream_options: { include_usage: true }, ...rest });
 export const ANSWER = {
   id: 'c1',
   object: 'chat.completion',
@@ -56,4 +61,3 @@ export async function rig(
   };
   return { port, upstream, origin, router, proxy, time, client };
 }
-

@@ -14,7 +14,13 @@ export class ProxyRouteRequest implements RouteRequest {
   private readonly forwarded: readonly string[];
   private record: { readonly [name: string]: string | undefined } | undefined;
 
-  constructor(head: RequestHead, parsed: ScannedRequest, receivedMs: number, tenant: string | undefined, apiKeyName: string | undefined) {
+  constructor(
+    head: RequestHead,
+    parsed: ScannedRequest,
+    receivedMs: number,
+    tenant: string | undefined,
+    apiKeyName: string | undefined,
+  ) {
     this.id = head.requestId;
     this.parsed = parsed;
     this.receivedAtMs = receivedMs;

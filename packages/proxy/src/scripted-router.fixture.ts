@@ -1,8 +1,23 @@
-import type { Attempt, AttemptFailure, EndpointTarget, Forward, ModelInfo, NextStep, Refusal, RequestEnd, RouteOutcome, Router, RouteRequest } from '@signalbox/core';
+import type {
+  Attempt,
+  AttemptFailure,
+  EndpointTarget,
+  Forward,
+  ModelInfo,
+  NextStep,
+  Refusal,
+  RequestEnd,
+  RouteOutcome,
+  Router,
+  RouteRequest,
+} from '@signalbox/core';
 import type { DecisionRecord } from '@signalbox/telemetry';
 
 /** One attempt of a script; all but the target have the defaults of `attempt`. */
-export type AttemptScript = Partial<Omit<Attempt, 'target' | 'number'>> & { readonly target: EndpointTarget; readonly waitMs?: number };
+export type AttemptScript = Partial<Omit<Attempt, 'target' | 'number'>> & {
+  readonly target: EndpointTarget;
+  readonly waitMs?: number;
+};
 
 export interface Script {
   readonly attempts: readonly AttemptScript[];
@@ -11,7 +26,12 @@ export interface Script {
   readonly deadlineMs?: number;
   /** Held until this settles, as a queued request is. */
   readonly queued?: Promise<unknown>;
-  readonly refusal?: { readonly status: number; readonly code: string; readonly message: string; readonly retryAfterSeconds?: number };
+  readonly refusal?: {
+    readonly status: number;
+    readonly code: string;
+    readonly message: string;
+    readonly retryAfterSeconds?: number;
+  };
 }
 
 /** What the router saw of one request. */
@@ -124,7 +144,13 @@ class ScriptedForward implements Forward {
     const script = this.script.attempts[this.index];
     if (script === undefined) {
       const last = this.script.last ?? { status: 502, code: 'upstream_error' };
-      return { kind: 'refuse', status: last.status, code: last.code, message: 'no attempt left', retryAfterSeconds: last.retryAfterSeconds };
+      return {
+        kind: 'refuse',
+        status: last.status,
+        code: last.code,
+        message: 'no attempt left',
+        retryAfterSeconds: last.retryAfterSeconds,
+      };
     }
     this.attempt = this.take(this.index);
     this.router.leases++;

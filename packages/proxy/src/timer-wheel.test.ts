@@ -5,11 +5,11 @@ import { TimerWheel, WheelEntry } from './timer-wheel.ts';
 
 class Probe extends WheelEntry {
   readonly fired: number[] = [];
-  then: (() => void) | undefined;
+  after: (() => void) | undefined;
 
   onDue(nowMs: number): void {
     this.fired.push(nowMs);
-    this.then?.();
+    this.after?.();
   }
 }
 
@@ -18,7 +18,10 @@ describe('the timer wheel', () => {
     const time = new ManualTime();
     const wheel = new TimerWheel(time, time);
     const start = time.now();
-    const probes = [1, 9, 10, 11, 250, 5_119, 5_120, 5_121, 60_000, 3_600_000].map((ms) => ({ ms, probe: new Probe() }));
+    const probes = [1, 9, 10, 11, 250, 5_119, 5_120, 5_121, 60_000, 3_600_000].map((ms) => ({
+      ms,
+      probe: new Probe(),
+    }));
     for (const { ms, probe } of probes) wheel.arm(probe, start + ms);
     await time.advance(3_700_000);
     for (const { ms, probe } of probes) {
@@ -40,14 +43,19 @@ describe('the timer wheel', () => {
     wheel.arm(c, start + 100);
     wheel.disarm(a);
     wheel.arm(b, start + 300);
-    c.then = () => wheel.disarm(b);
+    c.after = () => wheel.disarm(b);
     wheel.arm(c, start + 200);
     await time.advance(1_000);
     expect([a.fired, b.fired, c.fired].map((fired) => fired.length)).toEqual([0, 0, 1]);
   });
 
   it('any arming, moving and disarming leaves exactly the armed ones to fire', async () => {
-    const step = fc.record({ probe: fc.nat(9), at: fc.integer({ min: 0, max: 12_000 }), wait: fc.integer({ min: 0, max: 3_000 }), disarm: fc.boolean() });
+    const step = fc.record({
+      probe: fc.nat(9),
+      at: fc.integer({ min: 0, max: 12_000 }),
+      wait: fc.integer({ min: 0, max: 3_000 }),
+      disarm: fc.boolean(),
+    });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
         const time = new ManualTime();
@@ -68,13 +76,11 @@ describe('the timer wheel', () => {
           await time.advance(wait);
           for (const [i, p] of probes.entries()) {
             const fired = p.fired.length - (before[i] ?? 0);
-            if (fired > 0) {
-              expect(fired).toBe(1);
-              expect(p.fired.at(-1)).toBeGreaterThanOrEqual(due.get(p) ?? Number.NaN);
-              due.delete(p);
-            } else if (due.has(p)) {
-              expect(due.get(p)).toBeGreaterThan(time.now() - 21);
-            }
+            const dueMs = due.get(p) ?? Number.POSITIVE_INFINITY;
+            const last = p.fired.at(-1) ?? Number.NaN;
+            // Fired once and not early, or still ahead by less than two ticks.
+            expect(fired === 0 ? dueMs > time.now() - 21 : fired === 1 && last >= dueMs).toBe(true);
+            if (fired > 0) due.delete(p);
           }
         }
         expect(wheel.size).toBe(due.size);

@@ -51,7 +51,8 @@ export class TimerWheel {
     }
     entry.dueMs = dueMs;
     if (dueMs === Number.POSITIVE_INFINITY || this.stopped) return;
-    if (this.armed === 0 && this.wakeTick === Number.POSITIVE_INFINITY) this.tick = Math.floor(this.clock.now() / TICK_MS);
+    if (this.armed === 0 && this.wakeTick === Number.POSITIVE_INFINITY)
+      this.tick = Math.floor(this.clock.now() / TICK_MS);
     this.link(entry);
   }
 

@@ -11,6 +11,8 @@ export interface CallOwner {
   callData(call: UpstreamCall, chunk: Buffer): void;
   callEnd(call: UpstreamCall): void;
   callFailed(call: UpstreamCall, error: Error): void;
+  /** Our own code threw while it took something of the call. */
+  callFault(call: UpstreamCall, error: unknown): void;
 }
 
 /** One attempt on the wire: an undici handler that can be cancelled in every phase, the opening of the connection included. */
@@ -71,23 +73,40 @@ export class UpstreamCall implements ConnectionAware {
     if (this.over || status < 200) return;
     this.status = status;
     this.headers = headers;
-    this.owner.callHead(this, status, headers);
+    try {
+      this.owner.callHead(this, status, headers);
+    } catch (fault) {
+      this.owner.callFault(this, fault);
+    }
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (!this.over) this.owner.callData(this, chunk);
+    if (this.over) return;
+    try {
+      this.owner.callData(this, chunk);
+    } catch (fault) {
+      this.owner.callFault(this, fault);
+    }
   }
 
   onResponseEnd(): void {
     if (this.over) return;
     this.over = true;
-    this.owner.callEnd(this);
+    try {
+      this.owner.callEnd(this);
+    } catch (fault) {
+      this.owner.callFault(this, fault);
+    }
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     if (this.over) return;
     this.over = true;
-    this.owner.callFailed(this, error);
+    try {
+      this.owner.callFailed(this, error);
+    } catch (fault) {
+      this.owner.callFault(this, fault);
+    }
   }
 }
 

@@ -25,6 +25,7 @@ export function upstreamHeaders(head: RequestHead, attempt: Attempt, plain: bool
 }
 
 function isSetBy(headers: readonly { readonly name: string }[], name: string): boolean {
-  for (const header of headers) if (header.name === name || header.name.toLowerCase() === name.toLowerCase()) return true;
+  for (const header of headers)
+    if (header.name === name || header.name.toLowerCase() === name.toLowerCase()) return true;
   return false;
 }

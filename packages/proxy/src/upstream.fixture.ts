@@ -35,7 +35,12 @@ export class RawUpstream {
           const headEnd = buffer.indexOf('\r\n\r\n');
           if (headEnd < 0) return;
           const [first = '', ...lines] = buffer.subarray(0, headEnd).toString('latin1').split('\r\n');
-          const headers = Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]));
+          const headers = Object.fromEntries(
+            lines.map((line) => [
+              line.slice(0, line.indexOf(':')).toLowerCase(),
+              line.slice(line.indexOf(':') + 1).trim(),
+            ]),
+          );
           const length = Number(headers['content-length'] ?? 0);
           if (buffer.length < headEnd + 4 + length) return;
           const body = buffer.subarray(headEnd + 4, headEnd + 4 + length).toString('utf8');
@@ -74,10 +79,18 @@ export class RawUpstream {
 
 export function json(status: number, body: unknown, headers: readonly string[] = []): string {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return [`HTTP/1.1 ${status} X`, 'content-type: application/json', `content-length: ${Buffer.byteLength(text)}`, ...headers, '', text].join('\r\n');
+  return [
+    `HTTP/1.1 ${status} X`,
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(text)}`,
+    ...headers,
+    '',
+    text,
+  ].join('\r\n');
 }
 
-export const STREAM_HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n';
+export const STREAM_HEAD =
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n';
 
 export function chunk(bytes: string | Uint8Array): Buffer {
   const data = Buffer.from(bytes as Uint8Array);
@@ -86,5 +99,6 @@ export function chunk(bytes: string | Uint8Array): Buffer {
 
 export const LAST_CHUNK = '0\r\n\r\n';
 
-export const event = (text: string, model = 'm'): string => `data: {"model":"${model}","choices":[{"index":0,"delta":{"content":${JSON.stringify(text)}},"finish_reason":null}]}\n\n`;
+export const event = (text: string, model = 'm'): string =>
+  `data: {"model":"${model}","choices":[{"index":0,"delta":{"content":${JSON.stringify(text)}},"finish_reason":null}]}\n\n`;
 export const DONE = 'data: [DONE]\n\n';

@@ -1,0 +1,191 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { errorBody } from '@signalbox/openai-wire';
+import type { DecisionRecord } from '@signalbox/telemetry';
+import { addUpstreamHeaders, ownHeaders } from './answer-head.ts';
+import type { ExchangeHost } from './exchange-host.ts';
+import type { UpstreamHeaders } from './upstream-call.ts';
+
+const HEARTBEAT = ': keep-alive\n\n';
+const NEVER = Number.POSITIVE_INFINITY;
+const SLOWEST_READER_BYTES_PER_MS = 16;
+
+/** An error that the gateway answers itself. */
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly code: string;
+  /** Our own words. */
+  readonly message: string;
+  readonly retryAfterSeconds?: number | undefined;
+  readonly param?: string | null;
+}
+
+/** The upstream's answer as far as the head of ours depends on it. */
+export interface UpstreamHead {
+  readonly status: number;
+  readonly headers: UpstreamHeaders;
+}
+
+/**
+ * What the client of one request gets: one head, the bytes behind it with backpressure, and an end that is either whole or visibly
+ * broken. It decides nothing.
+ */
+export class ClientAnswer {
+  readonly requestId: string;
+  readonly receivedMs: number;
+  /** When bytes were last given to the socket. */
+  lastWriteMs = 0;
+  /** Since when the client takes nothing while bytes wait for it; Infinity if it takes them. */
+  blockedMs: number = NEVER;
+  /** Time spent upstream until the first byte, failed attempts included. */
+  upstreamMs = 0;
+  private readonly host: ExchangeHost;
+  private readonly request: IncomingMessage;
+  private readonly response: ServerResponse;
+  private readonly path: string;
+  private readonly resume: () => void;
+
+  /** `resume` is called when a blocked client takes bytes again. */
+  constructor(
+    host: ExchangeHost,
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: string,
+    requestId: string,
+    resume: () => void,
+  ) {
+    this.host = host;
+    this.request = request;
+    this.response = response;
+    this.path = path;
+    this.requestId = requestId;
+    this.resume = resume;
+    this.receivedMs = host.clock.now();
+    // The close that follows says all there is to know.
+    response.on('error', ignore);
+  }
+
+  onClose(callback: () => void): void {
+    this.response.on('close', callback);
+  }
+
+  get ageMs(): number {
+    return this.host.clock.now() - this.receivedMs;
+  }
+
+  /** Until when what was written must have left. */
+  get flushedByMs(): number {
+    return (
+      this.host.clock.now() +
+      this.host.limits.stalledReaderMs +
+      this.response.writableLength / SLOWEST_READER_BYTES_PER_MS
+    );
+  }
+
+  /** The head of a stream of events. */
+  openStream(upstream: UpstreamHead, decision: DecisionRecord | undefined): void {
+    const headers = this.headers(undefined, decision);
+    addUpstreamHeaders(headers, upstream.headers, true);
+    headers.push('cache-control', 'no-cache', 'x-accel-buffering', 'no');
+    this.response.writeHead(upstream.status, headers);
+  }
+
+  /** The head of an answer whose bytes are relayed as they come. */
+  openPlain(upstream: UpstreamHead, decision: DecisionRecord | undefined): void {
+    const headers = this.headers(undefined, decision);
+    addUpstreamHeaders(headers, upstream.headers, false);
+    const length = upstream.headers['content-length'];
+    if (typeof length === 'string') headers.push('content-length', length);
+    this.response.writeHead(upstream.status, headers);
+  }
+
+  whole(upstream: UpstreamHead, body: Uint8Array, decision: DecisionRecord | undefined): void {
+    const headers = this.headers(undefined, decision);
+    addUpstreamHeaders(headers, upstream.headers, false);
+    headers.push('content-length', String(body.length));
+    this.response.writeHead(upstream.status, headers);
+    this.response.end(body);
+  }
+
+  /** False when the client has just stopped taking bytes, and the upstream is to pause. */
+  write(bytes: Uint8Array | string): boolean {
+    const now = this.host.clock.now();
+    this.lastWriteMs = now;
+    if (this.response.write(bytes) || this.blockedMs !== NEVER) return true;
+    this.blockedMs = now;
+    this.response.once('drain', this.onDrain);
+    return false;
+  }
+
+  private readonly onDrain = (): void => {
+    this.blockedMs = NEVER;
+    this.lastWriteMs = this.host.clock.now();
+    this.resume();
+  };
+
+  heartbeat(): void {
+    this.lastWriteMs = this.host.clock.now();
+    this.response.write(HEARTBEAT);
+  }
+
+  end(): void {
+    this.response.end();
+  }
+
+  /** Ends the socket without the last chunk, so that raw readers see that the answer is broken. */
+  breakOff(): void {
+    const { socket } = this.response;
+    // A pipelined answer whose turn has not come has no socket yet.
+    if (socket === null) this.response.destroy();
+    else socket.end();
+  }
+
+  destroy(): void {
+    this.response.socket?.destroy();
+    this.response.destroy();
+  }
+
+  /**
+   * Answers an error, unless a head was given out. With `unread`, the upload still runs: the rest of it is read and thrown away, since a
+   * close would reset the connection before the client has read the answer; true then, and the caller bounds the time of that.
+   */
+  error(error: ErrorAnswer, decision: DecisionRecord | undefined, unread: boolean): boolean {
+    const { request, response } = this;
+    if (response.destroyed || response.headersSent) return false;
+    const lingers = unread && !request.complete;
+    const body = Buffer.from(errorBody(this.path, error.status, error.code, error.message, error.param ?? null));
+    const headers = this.headers(error.code, decision);
+    headers.push('content-type', 'application/json', 'content-length', String(body.length));
+    addErrorHeaders(headers, error.status, error.retryAfterSeconds);
+    if (lingers && !this.host.isClosing()) headers.push('connection', 'close');
+    response.writeHead(error.status, headers);
+    if (!lingers) {
+      response.end(body);
+      return false;
+    }
+    response.write(body);
+    request.on('end', () => response.end());
+    request.resume();
+    return true;
+  }
+
+  private headers(code: string | undefined, decision: DecisionRecord | undefined): string[] {
+    return ownHeaders({
+      requestId: this.requestId,
+      decision,
+      code,
+      upstreamMs: this.upstreamMs,
+      totalMs: this.ageMs,
+      extra: decision === undefined ? undefined : this.host.hooks.limitHeaders?.(decision),
+      close: this.host.isClosing(),
+    });
+  }
+}
+
+/** 429 and 503 always say when to come back: whole seconds, at least 1. */
+export function addErrorHeaders(headers: string[], status: number, retryAfterSeconds: number | undefined): void {
+  if (status === 401) headers.push('www-authenticate', 'Bearer');
+  const seconds = retryAfterSeconds ?? (status === 429 || status === 503 ? 1 : undefined);
+  if (seconds !== undefined) headers.push('retry-after', String(Math.max(1, Math.ceil(seconds))));
+}
+
+function ignore(): void {}
