@@ -1,4 +1,4 @@
-import type { ParsedRequestParts } from '../../../packages/testkit/src/index.ts';
+import type { FakeClock, ParsedRequestParts } from '../../../packages/testkit/src/index.ts';
 import { fakeClock, parsedRequest } from '../../../packages/testkit/src/index.ts';
 import type { Core, RouteOutcome, Scheduler } from '../../../packages/core/src/index.ts';
 import { createCore } from '../../../packages/core/src/index.ts';
@@ -43,6 +43,7 @@ export interface ExampleRequest extends ParsedRequestParts {
 /** A policy in force over a fleet whose state the example sets; real compiler, real core, first-party plugins. */
 export interface PolicyBench {
   readonly core: Core;
+  readonly clock: FakeClock;
   hold(endpoint: string, state: HeldState): void;
   /** Routes one request and ends it at once, so that loads stay as they were set. Gives the endpoint's name, or `status code`. */
   send(request?: ExampleRequest): string;
@@ -87,6 +88,7 @@ export function policyBench(policy: string, more: readonly Plugin[] = []): Polic
     });
   return {
     core,
+    clock,
     logged,
     reload,
     hold(endpoint, state) {
