@@ -105,7 +105,7 @@ export class StatementParser extends EmbeddedActionsParser {
   private seen: FailureSeen | undefined;
   private clause: Clause = 'head';
   private objectDepth = 0;
-  private depths = new WeakMap<object, number>();
+  private readonly depths = new Map<ExprNode, number>();
   private tooDeep: Span | undefined;
 
   constructor() {
@@ -155,6 +155,7 @@ export class StatementParser extends EmbeddedActionsParser {
     this.seen = undefined;
     this.clause = 'head';
     this.objectDepth = 0;
+    this.depths.clear();
     this.tooDeep = undefined;
     const node = run();
     const [error] = this.errors;

@@ -315,6 +315,7 @@ export const tokenize = (text: string, file: string): LexResult => {
 
   const readForeignOperator = (): boolean => {
     const start = position;
+    if (!'=!&|<>'.includes(text[start] ?? '')) return false;
     for (const [sign, meant] of foreignOperators) {
       if (!text.startsWith(sign, start)) continue;
       const end = start + sign.length;
