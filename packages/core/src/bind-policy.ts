@@ -88,6 +88,8 @@ const DEFAULT_MAX_DEPTH = 1000;
 
 const PROMPT_KEYS: ReadonlySet<string> = new Set(['prompt', 'system_prompt', 'first_user_message', 'prefix']);
 const HASHED_KEYS: ReadonlySet<string> = new Set(['user', 'session', 'conversation']);
+/** Headers and metadata that carry who or which session: `x-session-id`, `user_id`, `email` … */
+const PERSONAL_NAMES = /session|user|account|email|conversation|auth|token|key|cookie/;
 const CLOCK_KEYS: ReadonlySet<string> = new Set(['hour', 'weekday', 'within']);
 
 /**
@@ -201,7 +203,7 @@ class Binder {
         index,
         name: signalName(signal),
         numeric: isNumericType(signal.type),
-        as: PROMPT_KEYS.has(signal.key) ? 'omitted' : HASHED_KEYS.has(signal.key) ? 'hash' : 'value',
+        as: PROMPT_KEYS.has(signal.key) ? 'omitted' : isPersonal(signal) ? 'hash' : 'value',
       })),
       propertyNames: this.#columnNames,
       propertyNumeric: this.#columnNumeric,
@@ -785,6 +787,14 @@ export function signalName(signal: SignalRef): string {
     return `${signal.key}[${JSON.stringify(argument.value)}]`;
   }
   return referenceName(signal);
+}
+
+/** Whether a signal tells one user or session from another, so that records hold its hash only. */
+function isPersonal(signal: SignalRef): boolean {
+  if (HASHED_KEYS.has(signal.key)) return true;
+  const argument = signal.arguments[0];
+  const name = argument?.kind === 'value' && typeof argument.value === 'string' ? argument.value.toLowerCase() : '';
+  return (signal.key === 'header' || signal.key === 'metadata') && PERSONAL_NAMES.test(name);
 }
 
 const numberOr =

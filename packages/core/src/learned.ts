@@ -29,13 +29,19 @@ const FIRST_CHARS_PER_TOKEN = 4;
 const FIRST_OUTPUT_TOKENS = 256;
 /** Weight of one observation: half the memory is some fourteen requests old. */
 const STEP = 0.05;
-const MOST_KEYS = 4096;
+const MOST_MODELS = 1024;
+const MOST_TENANTS = 4096;
 const MOST_SESSIONS = 16_384;
+
+interface ModelMeans {
+  charsPerToken: number;
+  output: number;
+  readonly outputByTenant: Map<string, number>;
+}
 
 /** Nothing learned yet. */
 export function createLearned(): Learned {
-  const charsPerToken = new Map<string, number>();
-  const outputs = new Map<string, number>();
+  const models = new Map<string, ModelMeans>();
   const sessions = new Map<string, number>();
 
   return {
@@ -45,28 +51,33 @@ export function createLearned(): Learned {
       // Of a body that is passed through no text is read; its size stands in, except where it carries sound.
       const passed = parsed.kind === 'other' && !parsed.path.startsWith('/v1/audio/');
       const chars = passed ? parsed.bodyBytes : parsed.promptChars;
-      return Math.ceil(chars / (charsPerToken.get(parsed.model ?? '') ?? FIRST_CHARS_PER_TOKEN));
+      return Math.ceil(chars / (models.get(parsed.model ?? '')?.charsPerToken ?? FIRST_CHARS_PER_TOKEN));
     },
 
     outputTokens(parsed, tenant) {
       if (parsed.kind === 'embedding') return 0;
-      const model = parsed.model ?? '';
-      const mean = (tenant === undefined ? undefined : outputs.get(pair(model, tenant))) ?? outputs.get(model) ?? FIRST_OUTPUT_TOKENS;
+      const means = models.get(parsed.model ?? '');
+      const mean = (tenant === undefined ? undefined : means?.outputByTenant.get(tenant)) ?? means?.output ?? FIRST_OUTPUT_TOKENS;
       return parsed.maxTokens < mean ? parsed.maxTokens : Math.ceil(mean);
     },
 
     observe({ model, tenant, promptChars, promptTokens, outputTokens }) {
+      let means = models.get(model);
+      if (means === undefined) {
+        means = { charsPerToken: FIRST_CHARS_PER_TOKEN, output: FIRST_OUTPUT_TOKENS, outputByTenant: new Map() };
+        remember(models, model, means, MOST_MODELS);
+      }
       // A handful of tokens is mostly chat template and says little of the text.
       if (promptChars >= 64 && promptTokens > 0) {
         const ratio = Math.min(8, Math.max(1, promptChars / promptTokens));
-        const before = charsPerToken.get(model) ?? FIRST_CHARS_PER_TOKEN;
-        remember(charsPerToken, model, before + STEP * (ratio - before), MOST_KEYS);
+        means.charsPerToken += STEP * (ratio - means.charsPerToken);
       }
       if (outputTokens >= 0) {
-        for (const key of tenant === undefined ? [model] : [model, pair(model, tenant)]) {
-          const before = outputs.get(key) ?? outputs.get(model) ?? FIRST_OUTPUT_TOKENS;
-          remember(outputs, key, before + STEP * (outputTokens - before), MOST_KEYS);
+        if (tenant !== undefined) {
+          const before = means.outputByTenant.get(tenant) ?? means.output;
+          remember(means.outputByTenant, tenant, before + STEP * (outputTokens - before), MOST_TENANTS);
         }
+        means.output += STEP * (outputTokens - means.output);
       }
     },
 
@@ -79,10 +90,8 @@ export function createLearned(): Learned {
   };
 }
 
-const pair = (model: string, tenant: string): string => `${model.length}:${model}${tenant}`;
-
 /** Sets a key, forgetting the oldest where there are too many: names come from callers. */
-function remember(map: Map<string, number>, key: string, value: number, most: number): void {
+function remember<T>(map: Map<string, T>, key: string, value: T, most: number): void {
   if (map.size >= most && !map.has(key)) {
     for (const oldest of map.keys()) {
       map.delete(oldest);

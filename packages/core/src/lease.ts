@@ -22,7 +22,9 @@ export interface Lease {
   /** The endpoint's ejections when the lease was taken. */
   readonly ejections: number;
   /** What the endpoint held before. */
-  readonly before: { readonly inflightRequests: number; readonly queuedTokens: number; readonly decodeTokens: number };
+  readonly requestsBefore: number;
+  readonly queuedBefore: number;
+  readonly decodeBefore: number;
   readonly queued: boolean;
   readonly released: boolean;
 }
@@ -86,7 +88,9 @@ export function createLeaseLedger(fleet: Fleet): LeaseLedger {
         promptTokens,
         outputTokens,
         ejections: table.ejections[slot]!,
-        before: { inflightRequests: requests, queuedTokens: queuedBefore, decodeTokens: decodeBefore },
+        requestsBefore: requests,
+        queuedBefore,
+        decodeBefore,
         queued: true,
         released: false,
       };

@@ -299,3 +299,22 @@ test('a verdict among the `else` parts ends a request whose attempts failed', ()
   );
   expect(t.forward().next(failure('connect'))).toMatchObject({ kind: 'refuse', status: 503, code: 'rejected', message: 'sorry' });
 });
+
+test('records hold sessions and users as hashes, and prompts not at all', () => {
+  const b = new ProgramBuilder();
+  b.signal('session');
+  b.signal('user');
+  b.signal('prompt');
+  b.signal('header', 'string', [{ kind: 'value', value: 'x-session-id' }]);
+  b.signal('header', 'string', [{ kind: 'value', value: 'x-tier' }]);
+  const t = testCore(b.program({ tiers: [tier('A', 1)], routes: [route('default', [destination('A', [b.leastTokens()])])] }));
+  const one = t.forward({ headers: { 'x-session-id': 'secret-1', 'x-tier': 'gold' }, body: { user: 'secret-2', text: 'secret-3' } });
+  one.commit(1);
+  one.finish(OK);
+  expect(JSON.stringify(t.records)).not.toContain('secret');
+  const { signals = {} } = t.records[0] ?? {};
+  expect(Object.keys(signals)).toEqual(['session', 'user', 'header["x-session-id"]', 'header["x-tier"]']);
+  expect(signals['session']).toMatch(/^[0-9a-f]{16}$/);
+  expect(signals['header["x-session-id"]']).toBe(signals['session']);
+  expect(signals['header["x-tier"]']).toBe('gold');
+});

@@ -141,7 +141,7 @@ export class LiveRequest implements Forward {
         promptTokens: end.promptTokens,
         cachedTokens: end.cachedTokens,
         outputTokens: end.outputTokens,
-        before: lease.before,
+        before: heldBefore(lease),
       });
       if (end.outcome === 'ok') services.fleet.health.succeeded(lease.slot, nowMs, lease.ejections);
       else if (end.outcome !== 'client_abort') services.fleet.health.failed(lease.slot, nowMs, lease.ejections);
@@ -283,7 +283,7 @@ export class LiveRequest implements Forward {
       promptTokens: Number.NaN,
       cachedTokens: Number.NaN,
       outputTokens: Number.NaN,
-      before: lease.before,
+      before: heldBefore(lease),
     });
     state.lease = undefined;
   }
@@ -362,6 +362,10 @@ function close(state: RequestState, services: RequestServices, record: DecisionR
   state.version.leave(state.frame);
   services.onDecision(record);
   services.released();
+}
+
+function heldBefore(lease: Lease): NonNullable<AttemptOutcome['before']> {
+  return { inflightRequests: lease.requestsBefore, queuedTokens: lease.queuedBefore, decodeTokens: lease.decodeBefore };
 }
 
 function letBodyGo(state: RequestState): void {
