@@ -61,7 +61,7 @@ const good: ScorerDefinition = {
 };
 
 function scorer(score: ScorerInstance['score'], more: Partial<ScorerDefinition> = {}): Plugin {
-  return pluginOf({ scorer: { s: { doc: 'Bad.', reads, setup: () => ({ score }), ...more } as ScorerDefinition } });
+  return pluginOf({ scorer: { s: { doc: 'Bad.', reads, setup: () => ({ score }), ...more } } });
 }
 
 const failedScorer = (score: ScorerInstance['score'], more: Partial<ScorerDefinition> = {}): readonly string[] =>
@@ -145,7 +145,7 @@ describe('a bad scorer fails the check it breaks', () => {
   test('a changed column', () => {
     expect(
       failedScorer((_request, candidates, out) => {
-        const load = candidates.column('candidate.load') as { [slot: number]: number };
+        const load = candidates.column('candidate.load') as unknown as number[];
         for (let i = 0; i < candidates.length; i++) {
           load[candidates.slots[i] ?? 0] = 0;
           out[i] = 0.5;
@@ -638,7 +638,7 @@ describe('admission', () => {
 
 describe('checkPlugin', () => {
   const withOptions = (options: OptionSchema, more: Partial<ScorerDefinition> = {}): readonly string[] =>
-    checkPlugin(pluginOf({ scorer: { s: { ...good, options, ...more } as ScorerDefinition } })).map(
+    checkPlugin(pluginOf({ scorer: { s: { ...good, options, ...more } } })).map(
       ({ where, message }) => `${where}: ${message}`,
     );
   const closed = { type: 'object', additionalProperties: false } as const;

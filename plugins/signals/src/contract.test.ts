@@ -13,10 +13,8 @@ test('manifest.json is what the code gives; `node packages/testkit/scripts/write
   expect(written).toEqual(toManifest(plugin));
 });
 
-for (const check of pluginContract(plugin)) {
-  test(`${check.name}`, () => {
-    let note: string | undefined;
-    expect(() => (note = check.run()?.note)).not.toThrow();
-    if (note?.includes('µs') === true) process.stdout.write(`${check.name}: ${note}\n`);
-  });
-}
+test.each(pluginContract(plugin).map((check) => [check.name, check] as const))('%s', (name, check) => {
+  let note: string | undefined;
+  expect(() => (note = check.run()?.note)).not.toThrow();
+  if (note?.includes('µs') === true) process.stdout.write(`${name}: ${note}\n`);
+});

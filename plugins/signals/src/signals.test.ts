@@ -74,7 +74,7 @@ describe('code', () => {
       '('.repeat(1e5),
       'SELECT '.repeat(2e4),
       ' '.repeat(1e5),
-      `${'a('.repeat(5e4)}`,
+      'a('.repeat(5e4),
       `import ${'x'.repeat(1e5)}`,
       '{;'.repeat(5e4),
     ]) {
