@@ -3,7 +3,19 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Forward, Refusal, RouteOutcome, RouteRequest } from './router.ts';
 import type { TestCore } from './program.fixture.ts';
-import { admission, compare, constant, destination, OK, ProgramBuilder, request, route, testCore, tier, verdict } from './program.fixture.ts';
+import {
+  admission,
+  compare,
+  constant,
+  destination,
+  OK,
+  ProgramBuilder,
+  request,
+  route,
+  testCore,
+  tier,
+  verdict,
+} from './program.fixture.ts';
 
 interface Waiting {
   readonly request: RouteRequest;
@@ -34,7 +46,10 @@ const refused = (waiting: Waiting): Refusal => {
 };
 
 /** One endpoint with room for one request; `else queue`. */
-function elseQueue(modifiers: Modifiers = {}, more: { readonly afterwards?: boolean; readonly by?: readonly OrderKey[] } = {}): TestCore {
+function elseQueue(
+  modifiers: Modifiers = {},
+  more: { readonly afterwards?: boolean; readonly by?: readonly OrderKey[] } = {},
+): TestCore {
   const b = new ProgramBuilder();
   b.signal('tenant.id');
   const queue = verdict('queue', modifiers);
@@ -91,7 +106,7 @@ test('at max_wait it takes the next `else`, and without one 503 queue_timeout', 
   expect(bare.records[0]).toMatchObject({ verdict: 'refused', code: 'queue_timeout', queuedMs: 2000 });
 });
 
-test('a caller\'s deadline ends the wait with 504', async () => {
+test("a caller's deadline ends the wait with 504", async () => {
   const t = elseQueue();
   ask(t);
   const second = ask(t, { deadlineMs: 500 });
@@ -114,7 +129,10 @@ test('a client that goes away is taken out of line', async () => {
 });
 
 test('a full queue refuses, or displaces by `overflow`', async () => {
-  const outcomes = async (overflow: 'oldest' | 'newest' | 'lowest' | 'refuse', priorities: readonly string[]): Promise<(string | undefined)[]> => {
+  const outcomes = async (
+    overflow: 'oldest' | 'newest' | 'lowest' | 'refuse',
+    priorities: readonly string[],
+  ): Promise<(string | undefined)[]> => {
     const t = elseQueue({ maxDepth: 2, overflow });
     ask(t);
     const waiting = priorities.map((priority) => ask(t, { headers: { 'x-priority': priority } }));
@@ -158,7 +176,19 @@ test('a fair queue serves the key that has had the fewest weighted tokens', asyn
     {
       key: 'weighted_fair',
       provider: { kind: 'builtin' },
-      arguments: [{ kind: 'expression', name: 'key', expression: { kind: 'signal', index: 0, type: 'string', scope: 'request', span: { file: '', start: 0, end: 0 } } }],
+      arguments: [
+        {
+          kind: 'expression',
+          name: 'key',
+          expression: {
+            kind: 'signal',
+            index: 0,
+            type: 'string',
+            scope: 'request',
+            span: { file: '', start: 0, end: 0 },
+          },
+        },
+      ],
     },
   ];
   const t = elseQueue({}, { by });
@@ -237,7 +267,13 @@ test('a waiting request ends on the version that it came with', async () => {
   const second = ask(t);
   const b = new ProgramBuilder();
   t.core.activate(
-    t.core.prepare(b.program({ tiers: [tier('A', 1, { maxRequests: 1 }), tier('B', 1)], routes: [route('new', [destination('B', [b.leastTokens()])])], hash: 'another' })),
+    t.core.prepare(
+      b.program({
+        tiers: [tier('A', 1, { maxRequests: 1 }), tier('B', 1)],
+        routes: [route('new', [destination('B', [b.leastTokens()])])],
+        hash: 'another',
+      }),
+    ),
   );
   expect(forwarded(ask(t)).attempt.tier).toBe('B');
   expect(t.core.status().versions).toBe(2);
@@ -251,42 +287,51 @@ test('a waiting request ends on the version that it came with', async () => {
 
 test('however requests come, wait, leave and end, nothing is lost and nothing is held at rest', async () => {
   const step = fc.oneof(
-    fc.record({ do: fc.constant('ask' as const), priority: fc.constantFrom('critical', 'high', 'normal', 'low'), deadline: fc.integer({ min: 1, max: 4000 }) }),
+    fc.record({
+      do: fc.constant('ask' as const),
+      priority: fc.constantFrom('critical', 'high', 'normal', 'low'),
+      deadline: fc.integer({ min: 1, max: 4000 }),
+    }),
     fc.record({ do: fc.constant('finish' as const), which: fc.nat(30) }),
     fc.record({ do: fc.constant('abort' as const), which: fc.nat(30) }),
     fc.record({ do: fc.constant('wait' as const), ms: fc.nat(700) }),
   );
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 60 }), fc.constantFrom('oldest' as const, 'newest' as const, 'lowest' as const, 'refuse' as const), async (steps, overflow) => {
-      const t = elseQueue({ maxWait: constant(1), maxDepth: 3, overflow }, { afterwards: false });
-      const all: Waiting[] = [];
-      const live = (): Waiting[] => all.filter((one) => one.outcome?.kind === 'forward');
-      for (const one of steps) {
-        if (one.do === 'ask') all.push(ask(t, { headers: { 'x-priority': one.priority }, deadlineMs: t.time.nowMs + one.deadline }));
-        else if (one.do === 'wait') t.time.advance(one.ms);
-        else if (one.do === 'abort') all[one.which]?.request.onAbort?.();
-        else {
-          const forwards = live();
-          const chosen = forwards[one.which % Math.max(1, forwards.length)];
-          if (chosen !== undefined) forwarded(chosen).finish(OK);
+    fc.asyncProperty(
+      fc.array(step, { maxLength: 60 }),
+      fc.constantFrom('oldest' as const, 'newest' as const, 'lowest' as const, 'refuse' as const),
+      async (steps, overflow) => {
+        const t = elseQueue({ maxWait: constant(1), maxDepth: 3, overflow }, { afterwards: false });
+        const all: Waiting[] = [];
+        const live = (): Waiting[] => all.filter((one) => one.outcome?.kind === 'forward');
+        for (const one of steps) {
+          if (one.do === 'ask')
+            all.push(ask(t, { headers: { 'x-priority': one.priority }, deadlineMs: t.time.nowMs + one.deadline }));
+          else if (one.do === 'wait') t.time.advance(one.ms);
+          else if (one.do === 'abort') all[one.which]?.request.onAbort?.();
+          else {
+            const forwards = live();
+            const chosen = forwards[one.which % Math.max(1, forwards.length)];
+            if (chosen !== undefined) forwarded(chosen).finish(OK);
+          }
+          await settle();
+          expect(t.core.status().queued).toBeLessThanOrEqual(3);
+          expect(t.core.endpoints()[0]?.inflightRequests).toBeLessThanOrEqual(1);
         }
-        await settle();
-        expect(t.core.status().queued).toBeLessThanOrEqual(3);
-        expect(t.core.endpoints()[0]?.inflightRequests).toBeLessThanOrEqual(1);
-      }
-      // As requests end, those behind them go.
-      for (let round = 0; round <= all.length; round++) {
-        for (const one of live()) forwarded(one).finish(OK);
+        // As requests end, those behind them go.
+        for (let round = 0; round <= all.length; round++) {
+          for (const one of live()) forwarded(one).finish(OK);
+          t.time.advance(1000);
+          await settle();
+        }
+        for (const one of all) if (one.outcome?.kind === 'refuse') one.outcome.finish();
+        expect(all.every((one) => one.outcome !== undefined)).toBe(true);
+        expect(t.records).toHaveLength(all.length);
+        expect(t.core.status()).toMatchObject({ queued: 0, leasesOpen: 0, leaseFaults: 0 });
         t.time.advance(1000);
-        await settle();
-      }
-      for (const one of all) if (one.outcome?.kind === 'refuse') one.outcome.finish();
-      expect(all.every((one) => one.outcome !== undefined)).toBe(true);
-      expect(t.records).toHaveLength(all.length);
-      expect(t.core.status()).toMatchObject({ queued: 0, leasesOpen: 0, leaseFaults: 0 });
-      t.time.advance(1000);
-      expect(t.time.timers).toBe(0);
-    }),
+        expect(t.time.timers).toBe(0);
+      },
+    ),
     { numRuns: 60 },
   );
 });

@@ -58,7 +58,12 @@ export class AdmissionQueues {
   }
 
   /** Puts a request in line, displacing another where the rule says so. */
-  enqueue(state: RequestState, place: BoundQueue, nowMs: number, displaced: (entry: QueueEntry) => void): QueueEntry | undefined {
+  enqueue(
+    state: RequestState,
+    place: BoundQueue,
+    nowMs: number,
+    displaced: (entry: QueueEntry) => void,
+  ): QueueEntry | undefined {
     const line = this.#line(place);
     const { frame } = state;
     const written = (place.with.priority ?? state.destination?.with.priority)?.(frame);

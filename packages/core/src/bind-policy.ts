@@ -212,8 +212,11 @@ class Binder {
       limits: [...this.#limits.values()],
       alarms,
       tenants: new Map(definitions.tenants.map((tenant) => [tenant.name, tenant])),
-      readsSessionTokens: program.signals.some((signal) => signal.key === 'session_tokens') || this.#extraSignals.has('session_tokens'),
-      readsClock: program.signals.some((signal) => CLOCK_KEYS.has(signal.key)) || [...CLOCK_KEYS].some((key) => this.#extraSignals.has(key)),
+      readsSessionTokens:
+        program.signals.some((signal) => signal.key === 'session_tokens') || this.#extraSignals.has('session_tokens'),
+      readsClock:
+        program.signals.some((signal) => CLOCK_KEYS.has(signal.key)) ||
+        [...CLOCK_KEYS].some((key) => this.#extraSignals.has(key)),
       learners: this.#learners,
       instances: this.held,
     };
@@ -227,7 +230,8 @@ class Binder {
       this.#addStep(2, index, numeric, this.#bindLimitSignal(signal));
     } else if (signal.provider.kind === 'plugin') {
       const plugin = this.#plugin(signal.provider.plugin);
-      if (plugin.provides.admission?.[signal.key] !== undefined) this.#bindPredicate(signal, index, numeric, plugin, signal.provider);
+      if (plugin.provides.admission?.[signal.key] !== undefined)
+        this.#bindPredicate(signal, index, numeric, plugin, signal.provider);
       else this.#bindPluginSignal(plugin, signal.key, signal.provider, signal.options ?? {}, index, numeric);
     } else if (signal.key === 'sla') {
       this.#addStep(3, index, numeric, this.#bindBuiltinSla(signal));
@@ -332,7 +336,9 @@ class Binder {
     });
   }
 
-  #sloArgument(given: readonly RefArgument[]): { readonly ttft: number; readonly tpot: number; readonly latency: number } | undefined {
+  #sloArgument(
+    given: readonly RefArgument[],
+  ): { readonly ttft: number; readonly tpot: number; readonly latency: number } | undefined {
     const argument = given.find((one) => one.kind === 'definition' && one.definition === 'slo');
     if (argument?.kind !== 'definition') return undefined;
     const slo = this.#program.definitions.slos.find((one) => one.name === argument.of);
@@ -397,14 +403,20 @@ class Binder {
     }
     const bound = bindBuiltinProperty(property.key, this.#context.fleet, {
       arguments: property.arguments,
-      valueOf: (argument) => (argument.kind === 'expression' ? this.#evaluators.value(argument.expression) : () => undefined),
+      valueOf: (argument) =>
+        argument.kind === 'expression' ? this.#evaluators.value(argument.expression) : () => undefined,
     });
     if (bound !== undefined) return bound.source;
     const unknown = isNumericType(property.type) ? unknownColumn(this.#context.fleet) : ([] as unknown as Column);
     return () => unknown;
   }
 
-  #bindPluginProperty(plugin: Plugin, name: string, provider: Provider, options: { readonly [name: string]: Json }): ColumnSource {
+  #bindPluginProperty(
+    plugin: Plugin,
+    name: string,
+    provider: Provider,
+    options: { readonly [name: string]: Json },
+  ): ColumnSource {
     const held = this.#acquire(plugin, 'property', name, provider, options, '');
     const instance = held.instance as PropertyInstance;
     const fillColumn = instance.fill.bind(instance);
@@ -421,7 +433,8 @@ class Binder {
     let filledSlots: Int32Array | undefined;
     let filledLength = -1;
     return (frame, slots, length) => {
-      if (frame === filledFor && frame.stamp === filledStamp && slots === filledSlots && length === filledLength) return column;
+      if (frame === filledFor && frame.stamp === filledStamp && slots === filledSlots && length === filledLength)
+        return column;
       request.frame = frame;
       candidates.frame = frame;
       candidates.slots = slots;
@@ -442,7 +455,12 @@ class Binder {
     };
   }
 
-  #bindPluginFilter(plugin: Plugin, name: string, provider: Provider, options: { readonly [name: string]: Json }): ColumnSource {
+  #bindPluginFilter(
+    plugin: Plugin,
+    name: string,
+    provider: Provider,
+    options: { readonly [name: string]: Json },
+  ): ColumnSource {
     const held = this.#acquire(plugin, 'filter', name, provider, options, '');
     const instance = held.instance as FilterInstance;
     const reads = this.#bindReads(held.reads);
@@ -470,7 +488,9 @@ class Binder {
 
   /** The place of a candidate-scope key that a plugin reads. */
   #columnPlace(key: string): Place | undefined {
-    const own = this.#program.properties.findIndex((property) => property.key === key && property.arguments.length === 0);
+    const own = this.#program.properties.findIndex(
+      (property) => property.key === key && property.arguments.length === 0,
+    );
     const ref = this.#program.properties[own];
     // While the program's own columns are being bound, a later one has no source yet; it is found when it is asked for.
     if (ref !== undefined) return { index: own, numeric: isNumericType(ref.type) };
@@ -502,10 +522,13 @@ class Binder {
   #plugin(name: string): Plugin {
     const plugin = this.#context.plugins.get(name);
     if (plugin !== undefined) return plugin;
-    throw new SignalboxError(`the policy uses plugin "${name}", which is not loaded. Install it and add it to the gateway's dependencies.`, {
-      code: 'plugin_missing',
-      source: 'gateway',
-    });
+    throw new SignalboxError(
+      `the policy uses plugin "${name}", which is not loaded. Install it and add it to the gateway's dependencies.`,
+      {
+        code: 'plugin_missing',
+        source: 'gateway',
+      },
+    );
   }
 
   #providerOf(kind: 'signal' | 'property', key: string): Plugin | undefined {
@@ -525,7 +548,14 @@ class Binder {
     rule: string,
   ): HeldInstance {
     const use = provider.kind === 'plugin' && provider.use !== undefined ? this.#program.uses[provider.use] : undefined;
-    const held = this.#context.instances.acquire({ plugin, kind, name, packageOptions: use?.options ?? {}, options, rule });
+    const held = this.#context.instances.acquire({
+      plugin,
+      kind,
+      name,
+      packageOptions: use?.options ?? {},
+      options,
+      rule,
+    });
     this.held.push(held);
     return held;
   }
@@ -565,13 +595,21 @@ class Binder {
       ...(instance.picked === undefined ? {} : { picked: (slot: number) => safely(() => instance.picked?.(slot)) }),
       ...(instance.ended === undefined
         ? {}
-        : { ended: (slot: number, outcome: Parameters<NonNullable<Learner['ended']>>[1]) => safely(() => instance.ended?.(slot, outcome)) }),
+        : {
+            ended: (slot: number, outcome: Parameters<NonNullable<Learner['ended']>>[1]) =>
+              safely(() => instance.ended?.(slot, outcome)),
+          }),
     };
   }
 
   // --- rules
 
-  #bindVerdict(verdict: Pick<Verdict, 'verb' | 'by' | 'with'>, key: string, label: string, admission: number): BoundVerdict {
+  #bindVerdict(
+    verdict: Pick<Verdict, 'verb' | 'by' | 'with'>,
+    key: string,
+    label: string,
+    admission: number,
+  ): BoundVerdict {
     const modifiers = this.#bindModifiers(verdict.with);
     const place: BoundQueue | undefined =
       verdict.verb === 'queue'
@@ -599,13 +637,21 @@ class Binder {
       });
     }
     const argument = first.arguments.find((one) => one.kind === 'expression');
-    const key = argument?.kind === 'expression' ? this.#evaluators.value(argument.expression) : (frame: unknown) => (frame as Frame).request?.tenant;
+    const key =
+      argument?.kind === 'expression'
+        ? this.#evaluators.value(argument.expression)
+        : (frame: unknown) => (frame as Frame).request?.tenant;
     const weight = (name: string, otherwise: number): number => {
       const argument = first.arguments.find((one) => one.kind === 'value' && one.name === name);
       const given = argument?.kind === 'value' ? argument.value : first.options?.[name];
       return typeof given === 'number' ? given : otherwise;
     };
-    return { kind: 'weighted_fair', key, inputWeight: weight('input_weight', 1), outputWeight: weight('output_weight', 2) };
+    return {
+      kind: 'weighted_fair',
+      key,
+      inputWeight: weight('input_weight', 1),
+      outputWeight: weight('output_weight', 2),
+    };
   }
 
   #bindDestination(source: Destination, label: string): BoundDestination {
@@ -644,12 +690,10 @@ class Binder {
       termNames: source.by[0]?.terms.map((term) => term.scorer.name) ?? [],
       learners,
     };
-    const fallbacks = (source.with.fallbacks ?? []).map(
-      (fallback): BoundFallback => ({
-        on: new Set(fallback.on),
-        destination: { ...base, arms: [{ pool: this.#targetPool(fallback.target), share: 1 }], split: false },
-      }),
-    );
+    const fallbacks = (source.with.fallbacks ?? []).map((fallback): BoundFallback => ({
+      on: new Set(fallback.on),
+      destination: { ...base, arms: [{ pool: this.#targetPool(fallback.target), share: 1 }], split: false },
+    }));
     return { ...base, fallbacks };
   }
 
@@ -660,11 +704,23 @@ class Binder {
   #bindTerm(term: ScoreTerm, rule: string, learners: Learner[]): RankTerm {
     const { scorer, weight } = term;
     if (scorer.kind === 'expression') {
-      return { name: scorer.name, weight, direction: scorer.direction, evaluate: this.#evaluators.score(scorer.expression) };
+      return {
+        name: scorer.name,
+        weight,
+        direction: scorer.direction,
+        evaluate: this.#evaluators.score(scorer.expression),
+      };
     }
     const plugin = this.#plugin(scorer.provider.kind === 'plugin' ? scorer.provider.plugin : '');
     const name = nameIn(plugin, 'scorer', scorer.name);
-    const held = this.#acquire(plugin, 'scorer', name, scorer.provider, scorer.options, scorer.instance === 'rule' ? rule : '');
+    const held = this.#acquire(
+      plugin,
+      'scorer',
+      name,
+      scorer.provider,
+      scorer.options,
+      scorer.instance === 'rule' ? rule : '',
+    );
     const instance = held.instance as ScorerInstance;
     if (instance.picked !== undefined || instance.ended !== undefined) learners.push(this.#guarded(held, instance));
     const reads = this.#bindReads(held.reads);
@@ -719,7 +775,8 @@ class Binder {
       sample:
         instance.sample === undefined
           ? undefined
-          : (frame, slots, length, random, out) => safely(() => instance.sample?.(point(frame, slots, length), random, out) ?? 0),
+          : (frame, slots, length, random, out) =>
+              safely(() => instance.sample?.(point(frame, slots, length), random, out) ?? 0),
       pick:
         instance.pick === undefined
           ? undefined
@@ -769,10 +826,19 @@ export function limitKey(limit: BoundLimit, frame: Frame): string | undefined {
 }
 
 /** Whether this request would exceed the limit, or one that it is a share of. False where it does not apply. */
-export function isOverLimit(limits: ReadonlyMap<string, BoundLimit>, name: string, frame: Frame, ledger: LimitLedger): boolean {
+export function isOverLimit(
+  limits: ReadonlyMap<string, BoundLimit>,
+  name: string,
+  frame: Frame,
+  ledger: LimitLedger,
+): boolean {
   const charge = { inputTokens: frame.promptTokens, outputTokens: frame.outputTokens, cost: 0 };
   const seen = new Set<string>();
-  for (let limit = limits.get(name); limit !== undefined && !seen.has(limit.definition.name); limit = limits.get(limit.parent ?? '')) {
+  for (
+    let limit = limits.get(name);
+    limit !== undefined && !seen.has(limit.definition.name);
+    limit = limits.get(limit.parent ?? '')
+  ) {
     seen.add(limit.definition.name);
     const key = limitKey(limit, frame);
     if (key !== undefined && ledger.wouldExceed(limit.definition, key, charge, frame.nowMs)) return true;
@@ -854,6 +920,7 @@ function recordedProperties(destination: Destination): readonly number[] {
     }
   };
   if (destination.where !== undefined) visit(destination.where);
-  for (const sum of destination.by) for (const { scorer } of sum.terms) if (scorer.kind === 'expression') visit(scorer.expression);
+  for (const sum of destination.by)
+    for (const { scorer } of sum.terms) if (scorer.kind === 'expression') visit(scorer.expression);
   return [...found].sort((a, b) => a - b);
 }

@@ -9,7 +9,6 @@ import type {
   RequestPredicate,
   RequestValue,
   RouteRule,
-
   TenantDefinition,
   Verdict,
 } from '@signalbox/policy';
@@ -34,7 +33,12 @@ export interface BoundPolicy {
   readonly asyncSignals: readonly AsyncSignal[];
   /** Signals of prompt text, whose values are let go at the commit point. */
   readonly promptSignals: readonly number[];
-  readonly recordedSignals: readonly { readonly index: number; readonly name: string; readonly numeric: boolean; readonly as: 'value' | 'hash' | 'omitted' }[];
+  readonly recordedSignals: readonly {
+    readonly index: number;
+    readonly name: string;
+    readonly numeric: boolean;
+    readonly as: 'value' | 'hash' | 'omitted';
+  }[];
   readonly propertyNames: readonly string[];
   readonly propertyNumeric: readonly boolean[];
   readonly admission: readonly BoundAdmission[];
@@ -101,7 +105,12 @@ export type QueueOrder =
   | { readonly kind: 'default' }
   | { readonly kind: 'deadline' }
   /** The key with the fewest weighted tokens served. */
-  | { readonly kind: 'weighted_fair'; readonly key: RequestValue; readonly inputWeight: number; readonly outputWeight: number };
+  | {
+      readonly kind: 'weighted_fair';
+      readonly key: RequestValue;
+      readonly inputWeight: number;
+      readonly outputWeight: number;
+    };
 
 export interface BoundRoute {
   readonly rule: RouteRule;
@@ -180,4 +189,3 @@ export interface BoundAlarm {
   readonly until: RequestPredicate | undefined;
   readonly forMs: number;
 }
-

@@ -3,12 +3,19 @@ import { compare, constant, destination, OK, ProgramBuilder, route, testCore, ti
 
 test('a request goes to the endpoint with the least token work, and its lease counts at once', () => {
   const b = new ProgramBuilder();
-  const t = testCore(b.program({ tiers: [tier('A', 3, { model: 'm' })], routes: [route('default', [destination('A', [b.leastTokens()])])] }));
+  const t = testCore(
+    b.program({
+      tiers: [tier('A', 3, { model: 'm' })],
+      routes: [route('default', [destination('A', [b.leastTokens()])])],
+    }),
+  );
   const forwards = Array.from({ length: 6 }, () => t.forward());
   expect(forwards.map((one) => one.attempt.endpoint).toSorted()).toEqual(['A/1', 'A/1', 'A/2', 'A/2', 'A/3', 'A/3']);
   expect(t.core.endpoints().map((row) => row.inflightRequests)).toEqual([2, 2, 2]);
   for (const one of forwards) one.finish(OK);
-  expect(t.core.endpoints().map((row) => [row.inflightRequests, row.inflightTokens, row.queuedTokens, row.decodeTokens])).toEqual([
+  expect(
+    t.core.endpoints().map((row) => [row.inflightRequests, row.inflightTokens, row.queuedTokens, row.decodeTokens]),
+  ).toEqual([
     [0, 0, 0, 0],
     [0, 0, 0, 0],
     [0, 0, 0, 0],
@@ -21,7 +28,11 @@ test('the first rule whose condition is known true decides', () => {
   const program = b.program({
     tiers: [tier('A', 1, { model: 'm' }), tier('B', 1, { model: 'm' })],
     routes: [
-      route('long', [destination('B', [b.leastTokens()])], compare('>', b.signal('prompt_tokens', 'count'), constant(100))),
+      route(
+        'long',
+        [destination('B', [b.leastTokens()])],
+        compare('>', b.signal('prompt_tokens', 'count'), constant(100)),
+      ),
       route('default', [destination('A', [b.leastTokens()])]),
     ],
   });

@@ -124,7 +124,10 @@ class RoutingCore implements Core {
   readonly #guard: ReturnType<typeof createPluginGuard>;
   readonly #instances: ReturnType<typeof createInstanceRegistry>;
   readonly #versions = new Set<PolicyVersion>();
-  readonly #fairShares = new WeakMap<RequestState, { readonly place: BoundQueue; readonly fairKey: string; readonly input: number; readonly output: number }>();
+  readonly #fairShares = new WeakMap<
+    RequestState,
+    { readonly place: BoundQueue; readonly fairKey: string; readonly input: number; readonly output: number }
+  >();
   #active: PolicyVersion | undefined;
   #generation = 0;
   #seed: number;
@@ -208,7 +211,11 @@ class RoutingCore implements Core {
   }
 
   activate(version: PolicyVersion): void {
-    if (version.retired) throw new SignalboxError('the policy version was discarded; prepare it again', { code: 'version_retired', source: 'gateway' });
+    if (version.retired)
+      throw new SignalboxError('the policy version was discarded; prepare it again', {
+        code: 'version_retired',
+        source: 'gateway',
+      });
     if (version === this.#active) return;
     this.fleet.apply(version.program.definitions);
     const before = this.#active;
@@ -225,10 +232,15 @@ class RoutingCore implements Core {
 
   explain(request: RouteRequest): Explanation {
     const version = this.#active;
-    if (version === undefined) throw new SignalboxError('no policy is in force', { code: 'no_policy', source: 'gateway' });
+    if (version === undefined)
+      throw new SignalboxError('no policy is in force', { code: 'no_policy', source: 'gateway' });
     // A frame of its own, with room to list every endpoint.
     const frame = new Frame({ ...version.policy.shape, shortlist: this.fleet.slotLimit + 1 });
-    openFrame(frame, request, version, { nowMs: this.#clock.now(), epochMs: this.#clock.epochMs(), seed: spread(this.#seed + 1) });
+    openFrame(frame, request, version, {
+      nowMs: this.#clock.now(),
+      epochMs: this.#clock.epochMs(),
+      seed: spread(this.#seed + 1),
+    });
     const state = new RequestState(version, frame, request);
     state.dry = true;
     state.shortlistSize = this.fleet.slotLimit;
@@ -272,7 +284,8 @@ class RoutingCore implements Core {
     const { leases, limits } = this.#services;
     const active = this.#active;
     return {
-      policy: active === undefined ? undefined : { id: active.id, hash: active.program.hash, generation: active.generation },
+      policy:
+        active === undefined ? undefined : { id: active.id, hash: active.program.hash, generation: active.generation },
       leasesOpen: leases.open,
       leasesStarted: leases.started,
       leaseFaults: leases.faults,
@@ -302,7 +315,11 @@ class RoutingCore implements Core {
   #route(request: RouteRequest): RouteOutcome | Promise<RouteOutcome> {
     const version = this.#active;
     if (version === undefined) {
-      throw new SignalboxError('no policy is in force; ask `ready()` before routing', { code: 'no_policy', source: 'gateway', status: 503 });
+      throw new SignalboxError('no policy is in force; ask `ready()` before routing', {
+        code: 'no_policy',
+        source: 'gateway',
+        status: 503,
+      });
     }
     this.#seed = (this.#seed + 1) >>> 0;
     const state = this.#open(version, request, spread(this.#seed));
@@ -332,7 +349,12 @@ class RoutingCore implements Core {
 
   #pluginFailed(state: RequestState, error: unknown): RefusedRequest {
     if (!(error instanceof PluginFailure)) throw error;
-    return this.#refused(state, { status: 500, code: 'plugin_failed', message: error.message, retryAfterSeconds: undefined });
+    return this.#refused(state, {
+      status: 500,
+      code: 'plugin_failed',
+      message: error.message,
+      retryAfterSeconds: undefined,
+    });
   }
 
   #open(version: PolicyVersion, request: RouteRequest, seed: number): RequestState {
@@ -424,9 +446,11 @@ class RoutingCore implements Core {
     }
     if (outcome === 'queued' && isRouteQueue(state) && pipeline.hasElse(state)) {
       if (pipeline.goElse(state) === 'leased') return this.#dispatched(state);
-      if (state.refusal !== undefined && state.refusal.code !== 'no_endpoint') return this.#refused(state, state.refusal);
+      if (state.refusal !== undefined && state.refusal.code !== 'no_endpoint')
+        return this.#refused(state, state.refusal);
     }
-    if (outcome === 'refused' && state.refusal !== undefined && !waitsForRoom(state)) return this.#refused(state, state.refusal);
+    if (outcome === 'refused' && state.refusal !== undefined && !waitsForRoom(state))
+      return this.#refused(state, state.refusal);
     return this.#refused(state, {
       ...QUEUE_TIMEOUT,
       message: `The request waited in the queue of ${JSON.stringify(place.label)} for as long as it may. Try again later.`,
@@ -530,10 +554,20 @@ class RoutingCore implements Core {
     });
   }
 
-  #param(param: { readonly name: string; readonly env?: string; readonly default?: Value; readonly type: ValueType }): Value | undefined {
+  #param(param: {
+    readonly name: string;
+    readonly env?: string;
+    readonly default?: Value;
+    readonly type: ValueType;
+  }): Value | undefined {
     const written = param.env === undefined ? undefined : this.#options.environment?.(param.env);
     if (written === undefined) return param.default;
-    if (param.type === 'bool') return written === 'true' || written === '1' ? true : written === 'false' || written === '0' ? false : param.default;
+    if (param.type === 'bool')
+      return written === 'true' || written === '1'
+        ? true
+        : written === 'false' || written === '0'
+          ? false
+          : param.default;
     if (typeof param.default === 'number' || (typeof param.type === 'string' && param.type !== 'string')) {
       const number = Number(written);
       return written.trim() !== '' && Number.isFinite(number) ? number : param.default;
@@ -566,8 +600,33 @@ function standingHeaders(of: 'requests' | 'tokens', standing: Standing | undefin
   ];
 }
 
-const QUEUE_FULL: RefusalCause = { status: 503, code: 'queue_full', message: 'The queue is full. Try again later.', retryAfterSeconds: 1 };
-const QUEUE_TIMEOUT: RefusalCause = { status: 503, code: 'queue_timeout', message: 'The request waited too long.', retryAfterSeconds: 1 };
-const GONE: RefusalCause = { status: 503, code: 'no_endpoint', message: 'No endpoint for this request is up.', retryAfterSeconds: 1 };
-const TOO_LATE: RefusalCause = { status: 504, code: 'upstream_timeout', message: 'The deadline of the request has passed.', retryAfterSeconds: undefined };
-const CLIENT_LEFT: RefusalCause = { status: 499, code: 'client_closed', message: 'The client left.', retryAfterSeconds: undefined };
+const QUEUE_FULL: RefusalCause = {
+  status: 503,
+  code: 'queue_full',
+  message: 'The queue is full. Try again later.',
+  retryAfterSeconds: 1,
+};
+const QUEUE_TIMEOUT: RefusalCause = {
+  status: 503,
+  code: 'queue_timeout',
+  message: 'The request waited too long.',
+  retryAfterSeconds: 1,
+};
+const GONE: RefusalCause = {
+  status: 503,
+  code: 'no_endpoint',
+  message: 'No endpoint for this request is up.',
+  retryAfterSeconds: 1,
+};
+const TOO_LATE: RefusalCause = {
+  status: 504,
+  code: 'upstream_timeout',
+  message: 'The deadline of the request has passed.',
+  retryAfterSeconds: undefined,
+};
+const CLIENT_LEFT: RefusalCause = {
+  status: 499,
+  code: 'client_closed',
+  message: 'The client left.',
+  retryAfterSeconds: undefined,
+};

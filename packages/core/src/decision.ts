@@ -5,7 +5,8 @@ import type { DecisionRecord, ShortlistRecord } from '@signalbox/telemetry';
 import type { Fleet } from './fleet/fleet.ts';
 import type { RequestState } from './request-state.ts';
 
-const hex = (hi: number, lo: number): string => (hi >>> 0).toString(16).padStart(8, '0') + (lo >>> 0).toString(16).padStart(8, '0');
+const hex = (hi: number, lo: number): string =>
+  (hi >>> 0).toString(16).padStart(8, '0') + (lo >>> 0).toString(16).padStart(8, '0');
 
 /**
  * The decision record of a request, made of the numbers that were kept. Called once, at the request's end or when somebody asks before.

@@ -35,7 +35,16 @@ export interface ExplainedCandidate {
   readonly endpoint: string;
   readonly tier: string;
   /** `picked`, `eligible`, or what removed it. */
-  readonly verdict: 'picked' | 'eligible' | 'draining' | 'loading' | 'asleep' | 'ejected' | 'capacity' | 'busy' | 'where';
+  readonly verdict:
+    | 'picked'
+    | 'eligible'
+    | 'draining'
+    | 'loading'
+    | 'asleep'
+    | 'ejected'
+    | 'capacity'
+    | 'busy'
+    | 'where';
   /** For `where`: the condition as it came out for this endpoint. */
   readonly where?: ExplainedCondition;
   /** Place on the shortlist, from 1; absent where the endpoint was not scored. */
@@ -71,7 +80,10 @@ export interface Explanation {
 }
 
 /** Runs the pipeline dry for a filled state whose frame lists as many endpoints as there are, and says what happened. */
-export function explain(state: RequestState, services: { readonly fleet: Fleet; readonly pipeline: Pipeline }): Explanation {
+export function explain(
+  state: RequestState,
+  services: { readonly fleet: Fleet; readonly pipeline: Pipeline },
+): Explanation {
   const { frame, version } = state;
   const { policy, program } = version;
   const { fleet } = services;
@@ -83,7 +95,12 @@ export function explain(state: RequestState, services: { readonly fleet: Fleet; 
   const admission: ExplainedRule[] = [];
   for (const { rule, when } of policy.admission) {
     const matched = when === undefined || when(frame);
-    admission.push({ label: rule.label, kind: rule.verb, matched, ...(rule.when === undefined ? {} : { when: condition(rule.when) }) });
+    admission.push({
+      label: rule.label,
+      kind: rule.verb,
+      matched,
+      ...(rule.when === undefined ? {} : { when: condition(rule.when) }),
+    });
     if (matched) break;
   }
   const routes: ExplainedRule[] = [];
@@ -123,7 +140,9 @@ export function explain(state: RequestState, services: { readonly fleet: Fleet; 
     endpoint: fleet.texts.name[picked] ?? null,
     tier: fleet.texts.tier[picked] ?? null,
     refusal:
-      state.refusal === undefined ? null : { status: state.refusal.status, code: state.refusal.code, message: state.refusal.message },
+      state.refusal === undefined
+        ? null
+        : { status: state.refusal.status, code: state.refusal.code, message: state.refusal.message },
     queue: state.place?.label ?? null,
     candidates: used === undefined ? [] : explainCandidates(state, used, fleet, picked, condition),
   };
@@ -154,7 +173,8 @@ function explainCandidates(
             ? 'ejected'
             : (table.busyUntil[slot] ?? 0) > frame.nowMs
               ? 'busy'
-              : ((flags & FLAG.halfOpen) !== 0 && held > 0) || !hasRoom(table, slot, held, table.inflightTokens[slot] ?? 0, tokens)
+              : ((flags & FLAG.halfOpen) !== 0 && held > 0) ||
+                  !hasRoom(table, slot, held, table.inflightTokens[slot] ?? 0, tokens)
                 ? 'capacity'
                 : undefined;
       if (removed !== undefined) {
@@ -169,7 +189,11 @@ function explainCandidates(
         }
       }
       const place = frame.slots.subarray(0, frame.listed).indexOf(slot);
-      list.push({ ...base, verdict: slot === picked ? 'picked' : 'eligible', ...(place < 0 ? {} : scored(state, destination, place)) });
+      list.push({
+        ...base,
+        verdict: slot === picked ? 'picked' : 'eligible',
+        ...(place < 0 ? {} : scored(state, destination, place)),
+      });
     }
   }
   return list;

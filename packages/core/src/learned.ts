@@ -57,7 +57,8 @@ export function createLearned(): Learned {
     outputTokens(parsed, tenant) {
       if (parsed.kind === 'embedding') return 0;
       const means = models.get(parsed.model ?? '');
-      const mean = (tenant === undefined ? undefined : means?.outputByTenant.get(tenant)) ?? means?.output ?? FIRST_OUTPUT_TOKENS;
+      const mean =
+        (tenant === undefined ? undefined : means?.outputByTenant.get(tenant)) ?? means?.output ?? FIRST_OUTPUT_TOKENS;
       return parsed.maxTokens < mean ? parsed.maxTokens : Math.ceil(mean);
     },
 

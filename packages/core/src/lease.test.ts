@@ -39,12 +39,16 @@ test('limits of requests and of tokens hold, and an idle endpoint takes a reques
   const fleet = fleetOf(0);
   fleet.apply(definitions([tier('A', 1, { maxRequests: 2 }), tier('B', 1, { maxTokensInFlight: 100 })]));
   const ledger = createLeaseLedger(fleet);
-  expect([ledger.reserve(0, 1, 1), ledger.reserve(0, 1, 1), ledger.reserve(0, 1, 1)].map((lease) => lease !== undefined)).toEqual([true, true, false]);
+  expect(
+    [ledger.reserve(0, 1, 1), ledger.reserve(0, 1, 1), ledger.reserve(0, 1, 1)].map((lease) => lease !== undefined),
+  ).toEqual([true, true, false]);
   const huge = ledger.reserve(1, 5000, 5000);
   expect(huge).toBeDefined();
   expect(ledger.reserve(1, 1, 1)).toBeUndefined();
   if (huge !== undefined) ledger.release(huge);
-  expect([ledger.reserve(1, 60, 0), ledger.reserve(1, 40, 0), ledger.reserve(1, 1, 0)].map((lease) => lease !== undefined)).toEqual([true, true, false]);
+  expect(
+    [ledger.reserve(1, 60, 0), ledger.reserve(1, 40, 0), ledger.reserve(1, 1, 0)].map((lease) => lease !== undefined),
+  ).toEqual([true, true, false]);
 });
 
 test('amounts that are charged are whole, finite and bounded', () => {
@@ -69,7 +73,8 @@ test('however leases and endpoints come and go, every counter is the sum of the 
       const ledger = createLeaseLedger(fleet);
       const all = tier('A', 4).endpoints;
       const present = new Set([0, 1, 2, 3]);
-      const apply = (): void => fleet.apply(definitions([{ ...tier('A', 0), endpoints: all.filter((_, i) => present.has(i)) }]));
+      const apply = (): void =>
+        fleet.apply(definitions([{ ...tier('A', 0), endpoints: all.filter((_, i) => present.has(i)) }]));
       const leases: Lease[] = [];
       const check = (): void => {
         for (let slot = 0; slot < fleet.slotLimit; slot++) {

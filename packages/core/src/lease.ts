@@ -122,7 +122,13 @@ export function createLeaseLedger(fleet: Fleet): LeaseLedger {
 }
 
 /** Whether an endpoint that holds these amounts may take one more request of so many tokens. An idle one takes a request of any size. */
-export function hasRoom(table: FleetTable, slot: number, requests: number, tokensHeld: number, tokens: number): boolean {
+export function hasRoom(
+  table: FleetTable,
+  slot: number,
+  requests: number,
+  tokensHeld: number,
+  tokens: number,
+): boolean {
   const maxRequests = table.maxRequests[slot]!;
   if (requests >= maxRequests) return false;
   const maxTokens = table.maxTokensInFlight[slot]!;

@@ -3,7 +3,10 @@ import { expect, test } from 'vitest';
 import { createLimitLedger } from './limits.ts';
 import { admission, destination, limit, OK, ProgramBuilder, route, SPAN, testCore, tier } from './program.fixture.ts';
 
-const charge = (inputTokens: number, outputTokens = 0): { inputTokens: number; outputTokens: number; cost: number } => ({ inputTokens, outputTokens, cost: 0 });
+const charge = (
+  inputTokens: number,
+  outputTokens = 0,
+): { inputTokens: number; outputTokens: number; cost: number } => ({ inputTokens, outputTokens, cost: 0 });
 
 test('a rate holds in any window of its unit, and room comes back as time passes', () => {
   const perMinute = limit('l', [], { requests: { amount: 10, windowSeconds: 60 } });
@@ -32,10 +35,17 @@ test('an estimate is replaced by what was used, a place is given back, and keys 
   const both = limit('l', [], { tokens: { amount: 1000, windowSeconds: 60 }, concurrency: 1 });
   ledger.charge(both, 'a', charge(100, 500), 0);
   expect(ledger.usage(both, 'a', 0)).toBe(1);
-  expect([ledger.wouldExceed(both, 'a', charge(1), 0), ledger.wouldExceed(both, 'b', charge(1), 0)]).toEqual([true, false]);
+  expect([ledger.wouldExceed(both, 'a', charge(1), 0), ledger.wouldExceed(both, 'b', charge(1), 0)]).toEqual([
+    true,
+    false,
+  ]);
   ledger.settle(both, 'a', charge(100, 500), charge(100, 50), 10);
   expect(ledger.usage(both, 'a', 10)).toBeCloseTo(0.15);
-  expect([ledger.wouldExceed(both, 'a', charge(850), 10), ledger.wouldExceed(both, 'a', charge(851), 10), ledger.concurrent]).toEqual([false, true, 0]);
+  expect([
+    ledger.wouldExceed(both, 'a', charge(850), 10),
+    ledger.wouldExceed(both, 'a', charge(851), 10),
+    ledger.concurrent,
+  ]).toEqual([false, true, 0]);
 });
 
 test('`charge: after` only settles', () => {
@@ -74,7 +84,7 @@ test('a limit in a policy is charged once at dispatch, asked by over_limit and u
   expect(t.send({ tenant: 'a' }).kind).toBe('forward');
 });
 
-test('a tenant\'s own limits refuse with 429 without a rule', () => {
+test("a tenant's own limits refuse with 429 without a rule", () => {
   const b = new ProgramBuilder();
   const key = b.signal('tenant.id');
   const t = testCore(
@@ -103,7 +113,10 @@ test('answers tell where the caller stands in the tightest limit, on refusals to
       routes: [route('default', [destination('A', [b.leastTokens()])])],
       definitions: {
         limits: [
-          limit('plan', [key], { requests: { amount: 100, windowSeconds: 60 }, tokens: { amount: 10_000, windowSeconds: 60 } }),
+          limit('plan', [key], {
+            requests: { amount: 100, windowSeconds: 60 },
+            tokens: { amount: 10_000, windowSeconds: 60 },
+          }),
           limit('burst', [key], { requests: { amount: 2, windowSeconds: 1 } }),
         ],
       },
@@ -112,8 +125,22 @@ test('answers tell where the caller stands in the tightest limit, on refusals to
   t.time.advance(60_000);
   const one = t.forward({ tenant: 'a', body: { promptTokensExact: 100, maxTokens: 50 } });
   const headers = t.core.limitHeaders(one.decision);
-  expect(headers.slice(0, 6)).toEqual(['x-ratelimit-limit-requests', '2', 'x-ratelimit-remaining-requests', '1', 'x-ratelimit-reset-requests', '2s']);
-  expect(headers.slice(6)).toEqual(['x-ratelimit-limit-tokens', '10000', 'x-ratelimit-remaining-tokens', '9850', 'x-ratelimit-reset-tokens', '120s']);
+  expect(headers.slice(0, 6)).toEqual([
+    'x-ratelimit-limit-requests',
+    '2',
+    'x-ratelimit-remaining-requests',
+    '1',
+    'x-ratelimit-reset-requests',
+    '2s',
+  ]);
+  expect(headers.slice(6)).toEqual([
+    'x-ratelimit-limit-tokens',
+    '10000',
+    'x-ratelimit-remaining-tokens',
+    '9850',
+    'x-ratelimit-reset-tokens',
+    '120s',
+  ]);
   t.forward({ tenant: 'a' });
   expect(t.core.limitHeaders(t.refuse({ tenant: 'a' }).decision).slice(0, 4)).toEqual([
     'x-ratelimit-limit-requests',

@@ -113,7 +113,12 @@ export function createLimitLedger(): LimitLedger {
     return entry;
   };
 
-  const add = (entry: Entry, limit: LimitDefinition, amounts: { readonly [measure in Measure]: number }, nowMs: number): void => {
+  const add = (
+    entry: Entry,
+    limit: LimitDefinition,
+    amounts: { readonly [measure in Measure]: number },
+    nowMs: number,
+  ): void => {
     for (const measure of MEASURES) {
       const rate = limit[measure];
       if (rate === undefined || amounts[measure] === 0) continue;
@@ -157,7 +162,14 @@ export function createLimitLedger(): LimitLedger {
         const remaining = Math.max(0, Math.floor(rate.amount - used(entry, measure, rate, nowMs)));
         const window = entry?.windows[measure];
         const leftMs = window === undefined ? 0 : window.start + rate.windowSeconds * 1000 - nowMs;
-        const resetMs = window === undefined ? 0 : window.current > 0 ? leftMs + rate.windowSeconds * 1000 : window.previous > 0 ? leftMs : 0;
+        const resetMs =
+          window === undefined
+            ? 0
+            : window.current > 0
+              ? leftMs + rate.windowSeconds * 1000
+              : window.previous > 0
+                ? leftMs
+                : 0;
         tightest = tighter(tightest, { limit: rate.amount, remaining, resetSeconds: Math.ceil(resetMs / 1000) });
       }
       return tightest;

@@ -3,7 +3,19 @@ import * as fc from 'fast-check';
 import type { Modifiers } from '@signalbox/policy';
 import type { AttemptFailure, Forward, NextStep } from './router.ts';
 import type { TestCore } from './program.fixture.ts';
-import { compare, constant, destination, OK, ProgramBuilder, route, SPAN, testCore, tier, toTier, verdict } from './program.fixture.ts';
+import {
+  compare,
+  constant,
+  destination,
+  OK,
+  ProgramBuilder,
+  route,
+  SPAN,
+  testCore,
+  tier,
+  toTier,
+  verdict,
+} from './program.fixture.ts';
 
 const failure = (cause: AttemptFailure['cause'], more: Partial<AttemptFailure> = {}): AttemptFailure => ({
   cause,
@@ -48,15 +60,35 @@ test('a failed attempt is repeated down the shortlist, on an endpoint not yet tr
   expect(one.next(failure('connect'))).toMatchObject({ kind: 'refuse', status: 502, code: 'upstream_error' });
   one.finish({ ...OK, outcome: 'upstream_error', status: 502 });
   expect(t.records[0]).toMatchObject({ code: 'upstream_error', status: 502, reasons: ['default', 'retried'] });
-  expect(t.records[0]?.attempts.map((attempt) => [attempt.endpoint, attempt.outcome])).toEqual([['A/1', 'connect'], ['A/2', 'connect'], ['A/3', 'connect']]);
+  expect(t.records[0]?.attempts.map((attempt) => [attempt.endpoint, attempt.outcome])).toEqual([
+    ['A/1', 'connect'],
+    ['A/2', 'connect'],
+    ['A/3', 'connect'],
+  ]);
   expect(t.core.status()).toMatchObject({ leasesOpen: 0, leaseFaults: 0 });
 });
 
 test('a plain 500 is repeated only where the policy says so; an error event before any output is', () => {
-  expect(build(2).forward().next(failure('error', { status: 500 }))).toMatchObject({ kind: 'refuse', code: 'upstream_error' });
-  expect(build(2).forward().next(failure('error', { status: 200 })).kind).toBe('attempt');
-  expect(build(2, { retry: { attempts: 1, on: ['error'] } }).forward().next(failure('error', { status: 500 })).kind).toBe('attempt');
-  expect(build(2, { retry: { attempts: 0, on: ['connect'] } }).forward().next(failure('connect')).kind).toBe('refuse');
+  expect(
+    build(2)
+      .forward()
+      .next(failure('error', { status: 500 })),
+  ).toMatchObject({ kind: 'refuse', code: 'upstream_error' });
+  expect(
+    build(2)
+      .forward()
+      .next(failure('error', { status: 200 })).kind,
+  ).toBe('attempt');
+  expect(
+    build(2, { retry: { attempts: 1, on: ['error'] } })
+      .forward()
+      .next(failure('error', { status: 500 })).kind,
+  ).toBe('attempt');
+  expect(
+    build(2, { retry: { attempts: 0, on: ['connect'] } })
+      .forward()
+      .next(failure('connect')).kind,
+  ).toBe('refuse');
 });
 
 test('with one endpoint the same is tried again, after the wait that it asked for; 0 means at once', () => {
@@ -64,7 +96,11 @@ test('with one endpoint the same is tried again, after the wait that it asked fo
   const one = t.forward();
   const step = attemptOf(one.next(failure('saturated', { status: 503, retryAfterSeconds: 2 })));
   expect([step.attempt.endpoint, step.waitMs]).toEqual(['A/1', 2000]);
-  const zero = attemptOf(build(1).forward().next(failure('rate_limited', { status: 429, retryAfterSeconds: 0 })));
+  const zero = attemptOf(
+    build(1)
+      .forward()
+      .next(failure('rate_limited', { status: 429, retryAfterSeconds: 0 })),
+  );
   expect(zero.waitMs).toBe(0);
 });
 
@@ -91,7 +127,11 @@ test('after the retries come fallbacks for the cause, then `else`', () => {
 });
 
 test('a context that is too long goes nowhere unless a fallback names it', () => {
-  expect(build(3).forward().next(failure('context_exceeded', { status: 400 }))).toMatchObject({ kind: 'refuse', status: 400, code: 'context_length_exceeded' });
+  expect(
+    build(3)
+      .forward()
+      .next(failure('context_exceeded', { status: 400 })),
+  ).toMatchObject({ kind: 'refuse', status: 400, code: 'context_length_exceeded' });
   const t = build(3, { fallbacks: [{ target: toTier('B'), on: ['context_exceeded'], span: SPAN }] });
   expect(attemptOf(t.forward().next(failure('context_exceeded', { status: 400 }))).attempt.tier).toBe('B');
 });
@@ -100,7 +140,11 @@ test('when every endpoint said 429 the client is told 429, with the smallest wai
   const t = build(2, { retry: { attempts: 1, on: ['rate_limited', 'connect'] } });
   const one = t.forward();
   one.next(failure('rate_limited', { status: 429, retryAfterSeconds: 7 }));
-  expect(one.next(failure('rate_limited', { status: 429, retryAfterSeconds: 3 }))).toMatchObject({ status: 429, code: 'rate_limited', retryAfterSeconds: 3 });
+  expect(one.next(failure('rate_limited', { status: 429, retryAfterSeconds: 3 }))).toMatchObject({
+    status: 429,
+    code: 'rate_limited',
+    retryAfterSeconds: 3,
+  });
   t.time.advance(20_000);
   const mixed = t.forward();
   mixed.next(failure('connect'));
@@ -148,7 +192,15 @@ test('the retry budget of a tier runs dry and fills again', () => {
 
 test('an attempt carries the timeouts, model, headers and fields that the policy writes, else the defaults', () => {
   const plain = build(1).forward({ body: { text: 'x'.repeat(4000 * 4) } }).attempt;
-  expect(plain).toMatchObject({ attemptTimeoutMs: Infinity, firstTokenMs: 50_000, idleMs: 60_000, connectMs: 2000, set: [], drop: [], headers: [] });
+  expect(plain).toMatchObject({
+    attemptTimeoutMs: Infinity,
+    firstTokenMs: 50_000,
+    idleMs: 60_000,
+    connectMs: 2000,
+    set: [],
+    drop: [],
+    headers: [],
+  });
   const b = new ProgramBuilder();
   const t = testCore(
     b.program({
@@ -161,14 +213,22 @@ test('an attempt carries the timeouts, model, headers and fields that the policy
               firstToken: constant(2),
               idle: constant(3),
               model: constant('rewritten'),
-              headers: [{ name: 'x-tier', value: constant('gold') }, { name: 'x-user', value: b.signal('user') }],
+              headers: [
+                { name: 'x-tier', value: constant('gold') },
+                { name: 'x-user', value: b.signal('user') },
+              ],
               set: [{ field: 'temperature', value: constant(0.5) }],
               drop: ['logprobs'],
             },
           }),
         ]),
       ],
-      definitions: { gateway: { ...new ProgramBuilder().program({ tiers: [], routes: [] }).definitions.gateway, unknownModel: 'route' } },
+      definitions: {
+        gateway: {
+          ...new ProgramBuilder().program({ tiers: [], routes: [] }).definitions.gateway,
+          unknownModel: 'route',
+        },
+      },
     }),
   );
   expect(t.forward().attempt).toMatchObject({
@@ -209,7 +269,11 @@ test('the record tells what was decided and how it ended', () => {
       routes: [
         route(
           'long',
-          [destination('A', [b.lowest('queued_tokens')], { where: compare('==', b.property('zone', 'string'), constant('z1')) })],
+          [
+            destination('A', [b.lowest('queued_tokens')], {
+              where: compare('==', b.property('zone', 'string'), constant('z1')),
+            }),
+          ],
           compare('>', b.signal('prompt_tokens', 'count'), constant(1)),
         ),
       ],
@@ -244,20 +308,49 @@ test('the record tells what was decided and how it ended', () => {
     cachedTokens: 1,
     outputTokens: 2,
   });
-  expect(t.records[0]?.shortlist.map((entry) => entry.properties)).toEqual([{ queued_tokens: 0, zone: 'z1' }, { queued_tokens: 0, zone: 'z1' }]);
+  expect(t.records[0]?.shortlist.map((entry) => entry.properties)).toEqual([
+    { queued_tokens: 0, zone: 'z1' },
+    { queued_tokens: 0, zone: 'z1' },
+  ]);
 });
 
 test('whatever fails and in whatever order, every lease is given back and every request has one record', () => {
-  const cause = fc.constantFrom<AttemptFailure['cause']>('connect', 'saturated', 'error', 'timeout', 'first_token', 'rate_limited', 'context_exceeded');
+  const cause = fc.constantFrom<AttemptFailure['cause']>(
+    'connect',
+    'saturated',
+    'error',
+    'timeout',
+    'first_token',
+    'rate_limited',
+    'context_exceeded',
+  );
   const life = fc.record({
-    failures: fc.array(fc.record({ cause, status: fc.constantFrom(0, 200, 429, 500, 503), race: fc.boolean(), wait: fc.constantFrom(Number.NaN, 0, 1, 30) }), { maxLength: 6 }),
+    failures: fc.array(
+      fc.record({
+        cause,
+        status: fc.constantFrom(0, 200, 429, 500, 503),
+        race: fc.boolean(),
+        wait: fc.constantFrom(Number.NaN, 0, 1, 30),
+      }),
+      { maxLength: 6 },
+    ),
     commits: fc.boolean(),
-    end: fc.constantFrom('ok' as const, 'client_abort' as const, 'upstream_disconnected' as const, 'upstream_timeout' as const, 'upstream_error' as const),
+    end: fc.constantFrom(
+      'ok' as const,
+      'client_abort' as const,
+      'upstream_disconnected' as const,
+      'upstream_timeout' as const,
+      'upstream_error' as const,
+    ),
     pauseMs: fc.nat(4000),
   });
   fc.assert(
     fc.property(fc.array(life, { maxLength: 25 }), (lives) => {
-      const t = build(2, { fallbacks: [{ target: toTier('B'), on: ['error', 'saturated'], span: SPAN }] }, { elseTier: true });
+      const t = build(
+        2,
+        { fallbacks: [{ target: toTier('B'), on: ['error', 'saturated'], span: SPAN }] },
+        { elseTier: true },
+      );
       const open: { readonly forward: Forward; readonly life: (typeof lives)[number] }[] = [];
       let sent = 0;
       for (const one of lives) {
@@ -272,12 +365,29 @@ test('whatever fails and in whatever order, every lease is given back and every 
       while (open.length > 0) end(open.pop());
       expect(t.records).toHaveLength(sent);
       expect(t.core.status()).toMatchObject({ leasesOpen: 0, leaseFaults: 0, queued: 0 });
-      for (const row of t.core.endpoints()) expect([row.inflightRequests, row.inflightTokens, row.queuedTokens, row.decodeTokens]).toEqual([0, 0, 0, 0]);
+      for (const row of t.core.endpoints())
+        expect([row.inflightRequests, row.inflightTokens, row.queuedTokens, row.decodeTokens]).toEqual([0, 0, 0, 0]);
     }),
     { numRuns: 100 },
   );
 
-  function end(one: { readonly forward: Forward; readonly life: { readonly failures: readonly { readonly cause: AttemptFailure['cause']; readonly status: number; readonly race: boolean; readonly wait: number }[]; readonly commits: boolean; readonly end: 'ok' | 'client_abort' | 'upstream_disconnected' | 'upstream_timeout' | 'upstream_error' } } | undefined): void {
+  function end(
+    one:
+      | {
+          readonly forward: Forward;
+          readonly life: {
+            readonly failures: readonly {
+              readonly cause: AttemptFailure['cause'];
+              readonly status: number;
+              readonly race: boolean;
+              readonly wait: number;
+            }[];
+            readonly commits: boolean;
+            readonly end: 'ok' | 'client_abort' | 'upstream_disconnected' | 'upstream_timeout' | 'upstream_error';
+          };
+        }
+      | undefined,
+  ): void {
     if (one === undefined) return;
     for (const { cause: why, status, race, wait } of one.life.failures) {
       const step = one.forward.next(failure(why, { status, keepAliveRace: race, retryAfterSeconds: wait }));
@@ -294,10 +404,20 @@ test('a verdict among the `else` parts ends a request whose attempts failed', ()
   const t = testCore(
     b.program({
       tiers: [tier('A', 1)],
-      routes: [route('default', [destination('A', [b.leastTokens()], { with: { retry: { attempts: 0, on: ['connect'] } } }), verdict('reject', { status: 503, message: constant('sorry') })])],
+      routes: [
+        route('default', [
+          destination('A', [b.leastTokens()], { with: { retry: { attempts: 0, on: ['connect'] } } }),
+          verdict('reject', { status: 503, message: constant('sorry') }),
+        ]),
+      ],
     }),
   );
-  expect(t.forward().next(failure('connect'))).toMatchObject({ kind: 'refuse', status: 503, code: 'rejected', message: 'sorry' });
+  expect(t.forward().next(failure('connect'))).toMatchObject({
+    kind: 'refuse',
+    status: 503,
+    code: 'rejected',
+    message: 'sorry',
+  });
 });
 
 test('records hold sessions and users as hashes, and prompts not at all', () => {
@@ -307,8 +427,13 @@ test('records hold sessions and users as hashes, and prompts not at all', () => 
   b.signal('prompt');
   b.signal('header', 'string', [{ kind: 'value', value: 'x-session-id' }]);
   b.signal('header', 'string', [{ kind: 'value', value: 'x-tier' }]);
-  const t = testCore(b.program({ tiers: [tier('A', 1)], routes: [route('default', [destination('A', [b.leastTokens()])])] }));
-  const one = t.forward({ headers: { 'x-session-id': 'secret-1', 'x-tier': 'gold' }, body: { user: 'secret-2', text: 'secret-3' } });
+  const t = testCore(
+    b.program({ tiers: [tier('A', 1)], routes: [route('default', [destination('A', [b.leastTokens()])])] }),
+  );
+  const one = t.forward({
+    headers: { 'x-session-id': 'secret-1', 'x-tier': 'gold' },
+    body: { user: 'secret-2', text: 'secret-3' },
+  });
   one.commit(1);
   one.finish(OK);
   expect(JSON.stringify(t.records)).not.toContain('secret');

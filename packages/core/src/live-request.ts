@@ -95,7 +95,13 @@ export class LiveRequest implements Forward {
     const state = this.#state;
     const { clock } = this.#services;
     if (state.finished || state.committed || state.lease === undefined) {
-      return { kind: 'refuse', status: 500, code: 'internal', message: 'The request cannot be sent again.', retryAfterSeconds: undefined };
+      return {
+        kind: 'refuse',
+        status: 500,
+        code: 'internal',
+        message: 'The request cannot be sent again.',
+        retryAfterSeconds: undefined,
+      };
     }
     const nowMs = clock.now();
     const { slot } = state.lease;
@@ -175,7 +181,8 @@ export class LiveRequest implements Forward {
       // A plain 500 is repeated only where the policy says so; an error event before any output is not a 500.
       (failure.cause !== 'error' || !active.retryByDefault || failure.status < 500);
     if (repeatable && state.retriesLeft > 0) {
-      const backOffMs = this.#services.random.next() * Math.min(BACK_OFF_MOST_MS, BACK_OFF_MS * 2 ** (state.attemptNumber - 1));
+      const backOffMs =
+        this.#services.random.next() * Math.min(BACK_OFF_MOST_MS, BACK_OFF_MS * 2 ** (state.attemptNumber - 1));
       const tier = fleet.texts.tier[slot] ?? '';
       if (nowMs + backOffMs < state.deadlineMs && budget.spend(tier, nowMs) && pipeline.retry(state)) {
         state.retriesLeft--;
@@ -230,7 +237,8 @@ export class LiveRequest implements Forward {
     const { fleet, budget } = this.#services;
     const slot = state.lease?.slot ?? 0;
     const target = fleet.endpointTargets[slot];
-    if (target === undefined || state.active === undefined) throw new TypeError('a lease stands for an endpoint that is not in the fleet');
+    if (target === undefined || state.active === undefined)
+      throw new TypeError('a lease stands for an endpoint that is not in the fleet');
     state.attemptNumber++;
     state.attemptStartMs = state.frame.nowMs;
     const tier = fleet.texts.tier[slot] ?? '';
@@ -402,9 +410,15 @@ function exhausted(state: RequestState, failure: AttemptFailure): RefusalCause {
   switch (failure.cause) {
     case 'timeout':
     case 'first_token':
-      return { status: 504, code: 'upstream_timeout', message: 'The model server did not answer in time.', retryAfterSeconds: undefined };
+      return {
+        status: 504,
+        code: 'upstream_timeout',
+        message: 'The model server did not answer in time.',
+        retryAfterSeconds: undefined,
+      };
     case 'rate_limited':
-      if (state.onlyRateLimited) return { status: 429, code: 'rate_limited', message: 'Every endpoint asks to slow down.', retryAfterSeconds };
+      if (state.onlyRateLimited)
+        return { status: 429, code: 'rate_limited', message: 'Every endpoint asks to slow down.', retryAfterSeconds };
       return { status: 503, code: 'no_endpoint', message: 'No endpoint takes the request.', retryAfterSeconds };
     case 'saturated':
       return { status: 503, code: 'no_endpoint', message: 'Every endpoint is saturated.', retryAfterSeconds };
@@ -461,7 +475,13 @@ function settleLimits(state: RequestState, services: RequestServices, end: Reque
   }
 }
 
-function modelFor(modifiers: BoundModifiers, frame: Frame, fleet: Fleet, slot: number, asked: string): string | undefined {
+function modelFor(
+  modifiers: BoundModifiers,
+  frame: Frame,
+  fleet: Fleet,
+  slot: number,
+  asked: string,
+): string | undefined {
   const written = modifiers.model?.(frame);
   if (typeof written === 'string') return written;
   if (fleet.texts.loras[slot]?.includes(asked) === true) return undefined;
@@ -469,17 +489,25 @@ function modelFor(modifiers: BoundModifiers, frame: Frame, fleet: Fleet, slot: n
   return served === asked ? undefined : served;
 }
 
-function setFields(modifiers: BoundModifiers, frame: Frame): readonly { readonly field: string; readonly json: string }[] {
+function setFields(
+  modifiers: BoundModifiers,
+  frame: Frame,
+): readonly { readonly field: string; readonly json: string }[] {
   return modifiers.set.flatMap(({ field, value }) => {
     const set = value(frame);
     return set === undefined || set !== set ? [] : [{ field, json: JSON.stringify(set) }];
   });
 }
 
-function setHeaders(modifiers: BoundModifiers, frame: Frame): readonly { readonly name: string; readonly value: string }[] {
+function setHeaders(
+  modifiers: BoundModifiers,
+  frame: Frame,
+): readonly { readonly name: string; readonly value: string }[] {
   return modifiers.headers.flatMap(({ name, value }) => {
     const set = value(frame);
-    return set === undefined || set !== set ? [] : [{ name, value: typeof set === 'string' ? set : JSON.stringify(set) }];
+    return set === undefined || set !== set
+      ? []
+      : [{ name, value: typeof set === 'string' ? set : JSON.stringify(set) }];
   });
 }
 

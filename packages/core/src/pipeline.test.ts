@@ -48,11 +48,18 @@ describe('admission', () => {
         routes: [route('default', [destination('A', [b.leastTokens()])])],
       }),
     );
-    expect(t.refuse({ body: { text: 'x'.repeat(2000) } })).toMatchObject({ status: 413, code: 'rejected', message: 'too big', retryAfterSeconds: undefined });
+    expect(t.refuse({ body: { text: 'x'.repeat(2000) } })).toMatchObject({
+      status: 413,
+      code: 'rejected',
+      message: 'too big',
+      retryAfterSeconds: undefined,
+    });
     const second = t.refuse({ body: { tools: 1 } });
     expect(second).toMatchObject({ status: 429, code: 'rejected', retryAfterSeconds: 1 });
     second.finish();
-    expect(t.records.map((record) => [record.verdict, record.code, record.status])).toEqual([['rejected', 'rejected', 429]]);
+    expect(t.records.map((record) => [record.verdict, record.code, record.status])).toEqual([
+      ['rejected', 'rejected', 429],
+    ]);
     expect(t.forward().attempt.endpoint).toBe('A/1');
   });
 
@@ -74,7 +81,15 @@ describe('admission', () => {
     const t = testCore(
       b.program({
         tiers: [tier('A', 1, MODEL)],
-        admission: [admission('reject', 'x', { kind: 'not', operand: compare('==', b.signal('session'), constant('s')), type: 'bool', scope: 'request', span: SPAN })],
+        admission: [
+          admission('reject', 'x', {
+            kind: 'not',
+            operand: compare('==', b.signal('session'), constant('s')),
+            type: 'bool',
+            scope: 'request',
+            span: SPAN,
+          }),
+        ],
         routes: [route('default', [destination('A', [b.leastTokens()])])],
       }),
     );
@@ -104,7 +119,9 @@ describe('models', () => {
 
   test('a tier that states no model serves whatever is asked', () => {
     const b = new ProgramBuilder();
-    const t = testCore(b.program({ tiers: [tier('A', 1)], routes: [route('default', [destination('A', [b.leastTokens()])])] }));
+    const t = testCore(
+      b.program({ tiers: [tier('A', 1)], routes: [route('default', [destination('A', [b.leastTokens()])])] }),
+    );
     expect(t.forward({ body: { model: 'anything' } }).attempt.model).toBeUndefined();
   });
 });
@@ -112,7 +129,12 @@ describe('models', () => {
 describe('routing', () => {
   test('without a matching rule the answer is 503 no_route', () => {
     const b = new ProgramBuilder();
-    const t = testCore(b.program({ tiers: [tier('A', 1)], routes: [route('never', [destination('A', [b.leastTokens()])], b.signal('stream', 'bool'))] }));
+    const t = testCore(
+      b.program({
+        tiers: [tier('A', 1)],
+        routes: [route('never', [destination('A', [b.leastTokens()])], b.signal('stream', 'bool'))],
+      }),
+    );
     expect(t.refuse()).toMatchObject({ status: 503, code: 'no_route', retryAfterSeconds: 1 });
   });
 
@@ -125,9 +147,17 @@ describe('routing', () => {
       b.program({
         tiers: [tier('A', 1), tier('B', 1), tier('C', 1)],
         routes: [
-          route('first', [destination('A', [b.leastTokens()], { where: none }), destination('B', [b.leastTokens()])], streams),
+          route(
+            'first',
+            [destination('A', [b.leastTokens()], { where: none }), destination('B', [b.leastTokens()])],
+            streams,
+          ),
           route('second', [destination('A', [b.leastTokens()], { where: none }), { kind: 'next', span: SPAN }], tools),
-          route('third', [destination('A', [b.leastTokens()], { where: none })], compare('==', b.signal('user'), constant('u'))),
+          route(
+            'third',
+            [destination('A', [b.leastTokens()], { where: none })],
+            compare('==', b.signal('user'), constant('u')),
+          ),
           route('default', [destination('C', [b.leastTokens()])]),
         ],
       }),
@@ -140,7 +170,15 @@ describe('routing', () => {
   test('an `else reject` at the end refuses as written', () => {
     const b = new ProgramBuilder();
     const t = testCore(
-      b.program({ tiers: [], routes: [route('default', [destination('gone', [b.leastTokens()]), verdict('reject', { status: 503, retryAfter: constant(4.2) })])] }),
+      b.program({
+        tiers: [],
+        routes: [
+          route('default', [
+            destination('gone', [b.leastTokens()]),
+            verdict('reject', { status: 503, retryAfter: constant(4.2) }),
+          ]),
+        ],
+      }),
     );
     expect(t.refuse()).toMatchObject({ status: 503, code: 'rejected', retryAfterSeconds: 5 });
   });
@@ -151,7 +189,11 @@ describe('routing', () => {
       b.program({
         tiers: [tier('A', 1, { maxRequests: 1 }), tier('B', 1)],
         routes: [
-          route('default', [destination('A', [b.leastTokens()], { with: { fallbacks: [{ target: toTier('B'), on: ['saturated', 'connect'], span: SPAN }] } })]),
+          route('default', [
+            destination('A', [b.leastTokens()], {
+              with: { fallbacks: [{ target: toTier('B'), on: ['saturated', 'connect'], span: SPAN }] },
+            }),
+          ]),
         ],
       }),
     );
@@ -167,7 +209,11 @@ describe('routing', () => {
     const program = b.program({
       tiers: [tier('A', 1), tier('B', 1)],
       routes: [
-        route('with', [destination('A', [b.leastTokens()]), destination('B', [b.leastTokens()])], b.signal('stream', 'bool')),
+        route(
+          'with',
+          [destination('A', [b.leastTokens()]), destination('B', [b.leastTokens()])],
+          b.signal('stream', 'bool'),
+        ),
         route('default', [destination('A', [b.leastTokens()])]),
       ],
     });
@@ -180,7 +226,9 @@ describe('routing', () => {
 
   test('a cordoned endpoint takes nothing', () => {
     const b = new ProgramBuilder();
-    const t = testCore(b.program({ tiers: [tier('A', 2)], routes: [route('default', [destination('A', [b.leastTokens()])])] }));
+    const t = testCore(
+      b.program({ tiers: [tier('A', 2)], routes: [route('default', [destination('A', [b.leastTokens()])])] }),
+    );
     t.core.cordon('A/1', true);
     expect(Array.from({ length: 4 }, () => t.forward().attempt.endpoint)).toEqual(['A/2', 'A/2', 'A/2', 'A/2']);
   });
@@ -189,14 +237,37 @@ describe('routing', () => {
 describe('scores', () => {
   const picked = (sums: (b: ProgramBuilder) => readonly ScoreSum[], loads: readonly number[]): string => {
     const b = new ProgramBuilder();
-    const t = testCore(b.program({ tiers: [tier('A', loads.length)], routes: [route('default', [destination('A', sums(b))])] }));
+    const t = testCore(
+      b.program({ tiers: [tier('A', loads.length)], routes: [route('default', [destination('A', sums(b))])] }),
+    );
     loads.forEach((tokens, i) => load(t, `A/${i + 1}`, tokens));
     return t.forward().attempt.endpoint;
   };
 
   test('a lone scorer compares raw values, unknown ones last', () => {
     expect(picked((b) => [b.lowest('queued_tokens')], [5000, 2000, 8000])).toBe('A/2');
-    expect(picked((b) => [{ span: SPAN, terms: [{ weight: 1, scorer: { kind: 'expression', name: 'highest', expression: b.property('queued_tokens'), direction: 'highest', span: SPAN } }] }], [5, 2, 8])).toBe('A/3');
+    expect(
+      picked(
+        (b) => [
+          {
+            span: SPAN,
+            terms: [
+              {
+                weight: 1,
+                scorer: {
+                  kind: 'expression',
+                  name: 'highest',
+                  expression: b.property('queued_tokens'),
+                  direction: 'highest',
+                  span: SPAN,
+                },
+              },
+            ],
+          },
+        ],
+        [5, 2, 8],
+      ),
+    ).toBe('A/3');
     expect(picked((b) => [b.lowest('kv_cache_used'), b.lowest('queued_tokens')], [5000, 2000, 8000])).toBe('A/2');
   });
 
@@ -204,8 +275,26 @@ describe('scores', () => {
     const sum = (b: ProgramBuilder, weights: readonly [number, number]): ScoreSum => ({
       span: SPAN,
       terms: [
-        { weight: weights[0], scorer: { kind: 'expression', name: 'a', expression: b.property('queued_tokens'), direction: 'lowest', span: SPAN } },
-        { weight: weights[1], scorer: { kind: 'expression', name: 'b', expression: b.property('queued_tokens'), direction: 'highest', span: SPAN } },
+        {
+          weight: weights[0],
+          scorer: {
+            kind: 'expression',
+            name: 'a',
+            expression: b.property('queued_tokens'),
+            direction: 'lowest',
+            span: SPAN,
+          },
+        },
+        {
+          weight: weights[1],
+          scorer: {
+            kind: 'expression',
+            name: 'b',
+            expression: b.property('queued_tokens'),
+            direction: 'highest',
+            span: SPAN,
+          },
+        },
       ],
     });
     expect(picked((b) => [sum(b, [0.7, 0.3])], [10, 20, 30])).toBe('A/1');
@@ -216,13 +305,43 @@ describe('scores', () => {
 
   test('`then` breaks ties among the best only', () => {
     expect(
-      picked((b) => [b.lowest('queued_tokens'), { span: SPAN, terms: [{ weight: 1, scorer: { kind: 'expression', name: 'x', expression: b.property('declared_order'), direction: 'highest', span: SPAN } }] }], [1, 1, 2]),
+      picked(
+        (b) => [
+          b.lowest('queued_tokens'),
+          {
+            span: SPAN,
+            terms: [
+              {
+                weight: 1,
+                scorer: {
+                  kind: 'expression',
+                  name: 'x',
+                  expression: b.property('declared_order'),
+                  direction: 'highest',
+                  span: SPAN,
+                },
+              },
+            ],
+          },
+        ],
+        [1, 1, 2],
+      ),
     ).toBe('A/2');
   });
 
   test('last ties spread evenly over requests and repeat for the same seed', () => {
     const b = new ProgramBuilder();
-    const program = b.program({ tiers: [tier('A', 4)], routes: [route('default', [destination('A', [b.lowest('declared_order')].map(() => lowest(constant(1))))])] });
+    const program = b.program({
+      tiers: [tier('A', 4)],
+      routes: [
+        route('default', [
+          destination(
+            'A',
+            [b.lowest('declared_order')].map(() => lowest(constant(1))),
+          ),
+        ]),
+      ],
+    });
     const run = (seed: number): string[] => {
       const t = testCore(program, { seed });
       return Array.from({ length: 2000 }, () => {
@@ -247,13 +366,21 @@ describe('scores', () => {
         const t = testCore(
           b.program({
             tiers: [tier('A', loads.length)],
-            routes: [route('default', [destination('A', [b.lowest('queued_tokens'), b.lowest('declared_order')], { with: { retry: { attempts: retries, on: ['connect'] } } })])],
+            routes: [
+              route('default', [
+                destination('A', [b.lowest('queued_tokens'), b.lowest('declared_order')], {
+                  with: { retry: { attempts: retries, on: ['connect'] } },
+                }),
+              ]),
+            ],
           }),
         );
         loads.forEach((tokens, i) => load(t, `A/${i + 1}`, tokens));
         const one = t.forward();
         const order = loads.map((tokens, i) => ({ tokens, i })).toSorted((x, y) => x.tokens - y.tokens || x.i - y.i);
-        expect(one.decision.shortlist.slice(0, retries + 1).map((entry) => entry.endpoint)).toEqual(order.slice(0, retries + 1).map(({ i }) => `A/${i + 1}`));
+        expect(one.decision.shortlist.slice(0, retries + 1).map((entry) => entry.endpoint)).toEqual(
+          order.slice(0, retries + 1).map(({ i }) => `A/${i + 1}`),
+        );
         expect(one.decision.shortlist[0]?.parts).toEqual({ queued_tokens: order[0]?.tokens });
       }),
       { numRuns: 60 },
@@ -276,7 +403,18 @@ describe('split', () => {
     return testCore(
       b.program({
         tiers: [tier('A', 1), tier('B', 1), tier('C', 1)],
-        routes: [route('default', [split([[0.6, 'A'], [0.3, 'B'], [0.1, 'C']], [b.leastTokens()])])],
+        routes: [
+          route('default', [
+            split(
+              [
+                [0.6, 'A'],
+                [0.3, 'B'],
+                [0.1, 'C'],
+              ],
+              [b.leastTokens()],
+            ),
+          ]),
+        ],
       }),
     );
   };
@@ -292,9 +430,15 @@ describe('split', () => {
 
   test('an arm that is empty gives its share to the others in proportion, and no other key moves', () => {
     const t = build();
-    const before = Array.from({ length: 1000 }, (_, i) => t.forward({ headers: { 'x-session-id': `s-${i}` } }).attempt.tier);
+    const before = Array.from(
+      { length: 1000 },
+      (_, i) => t.forward({ headers: { 'x-session-id': `s-${i}` } }).attempt.tier,
+    );
     t.core.cordon('B/1', true);
-    const after = Array.from({ length: 1000 }, (_, i) => t.forward({ headers: { 'x-session-id': `s-${i}` } }).attempt.tier);
+    const after = Array.from(
+      { length: 1000 },
+      (_, i) => t.forward({ headers: { 'x-session-id': `s-${i}` } }).attempt.tier,
+    );
     expect(after.filter((_, i) => before[i] !== 'B')).toEqual(before.filter((was) => was !== 'B'));
     const moved = after.filter((_, i) => before[i] === 'B');
     const toA = moved.filter((name) => name === 'A').length / moved.length;
@@ -317,7 +461,12 @@ describe('affinity', () => {
   });
   const build = (count: number, more: Partial<Affinity> = {}): TestCore => {
     const b = new ProgramBuilder();
-    return testCore(b.program({ tiers: [tier('gpu', count)], routes: [route('default', [destination('gpu', [b.leastTokens()], { with: { affinity: affinity(b, more) } })])] }));
+    return testCore(
+      b.program({
+        tiers: [tier('gpu', count)],
+        routes: [route('default', [destination('gpu', [b.leastTokens()], { with: { affinity: affinity(b, more) } })])],
+      }),
+    );
   };
   const of = (t: TestCore, session: string, tenant?: string): string => {
     const one = t.forward({ headers: { 'x-session-id': session }, ...(tenant === undefined ? {} : { tenant }) });
@@ -328,7 +477,9 @@ describe('affinity', () => {
   test('a session stays where it is while there is room, and keys of different tenants differ', () => {
     const t = build(8);
     for (let s = 0; s < 20; s++) expect(new Set([of(t, `s-${s}`), of(t, `s-${s}`), of(t, `s-${s}`)]).size).toBe(1);
-    const moved = Array.from({ length: 40 }, (_, s) => of(t, `s-${s}`, 'a') !== of(t, `s-${s}`, 'b')).filter(Boolean).length;
+    const moved = Array.from({ length: 40 }, (_, s) => of(t, `s-${s}`, 'a') !== of(t, `s-${s}`, 'b')).filter(
+      Boolean,
+    ).length;
     expect(moved).toBeGreaterThan(20);
     expect(t.records.at(-1)?.reasons).toEqual(['default', 'affinity_hit']);
     expect(t.records.at(-1)?.keys.affinity).toMatch(/^[0-9a-f]{16}$/);
@@ -361,7 +512,10 @@ describe('affinity', () => {
 
   test('in tokens an endpoint takes one more while it holds no more than its bound', () => {
     const t = build(2, { unit: 'tokens' });
-    const endpoints = Array.from({ length: 4 }, () => t.forward({ headers: { 'x-session-id': 'one' } }).attempt.endpoint);
+    const endpoints = Array.from(
+      { length: 4 },
+      () => t.forward({ headers: { 'x-session-id': 'one' } }).attempt.endpoint,
+    );
     expect(new Set(endpoints).size).toBe(2);
     const rows = t.core.endpoints().map((row) => row.inflightTokens);
     expect(Math.max(...rows)).toBeLessThanOrEqual(1.25 * 0.5 * (rows[0] ?? 0) + 1.25 * 0.5 * (rows[1] ?? 0) + 600);
@@ -399,7 +553,8 @@ describe('functions of plugins', () => {
             let turns = 0;
             return {
               score(_request, candidates, out) {
-                for (let i = 0; i < candidates.length; i++) out[i] = last.get(candidates.slots[i] ?? -1) ?? (candidates.slots[i] ?? 0) - 100;
+                for (let i = 0; i < candidates.length; i++)
+                  out[i] = last.get(candidates.slots[i] ?? -1) ?? (candidates.slots[i] ?? 0) - 100;
               },
               picked(slot) {
                 last.set(slot, ++turns);
@@ -417,7 +572,12 @@ describe('functions of plugins', () => {
                 const tokens = candidates.column('candidate.queued_tokens');
                 for (let i = 0; i < candidates.length; i++) {
                   const slot = candidates.slots[i] ?? 0;
-                  out[i] = names[slot] === request.value('request.user') && request.number('request.prompt_tokens') > 0 && tokens[slot] === 0 ? 1 : 0;
+                  out[i] =
+                    names[slot] === request.value('request.user') &&
+                    request.number('request.prompt_tokens') > 0 &&
+                    tokens[slot] === 0
+                      ? 1
+                      : 0;
                 }
               },
             };
@@ -463,7 +623,9 @@ describe('functions of plugins', () => {
           setup() {
             return {
               pick(scores, candidates, _random, k, out) {
-                const order = Array.from({ length: candidates.length }, (_, i) => i).toSorted((a, b) => (scores[a] ?? 0) - (scores[b] ?? 0));
+                const order = Array.from({ length: candidates.length }, (_, i) => i).toSorted(
+                  (a, b) => (scores[a] ?? 0) - (scores[b] ?? 0),
+                );
                 const count = Math.min(k, order.length);
                 for (let j = 0; j < count; j++) out[j] = order[j] ?? 0;
                 return count;
@@ -508,7 +670,9 @@ describe('functions of plugins', () => {
   });
   const pick = (name: string): Destination['pick'] => ({ name, provider, options: {}, span: SPAN });
   const build = (by: readonly ScoreSum[], more: Partial<Destination> = {}, b = new ProgramBuilder()): TestCore =>
-    testCore(b.program({ tiers: [tier('A', 3)], routes: [route('default', [{ ...destination('A', by), ...more }])] }), { plugins: [plugin] });
+    testCore(b.program({ tiers: [tier('A', 3)], routes: [route('default', [{ ...destination('A', by), ...more }])] }), {
+      plugins: [plugin],
+    });
 
   test('a stateful scorer is told of real picks, so it rotates; explain advances nothing', () => {
     const t = build([scorer('turn', { cost: true })]);
@@ -531,7 +695,10 @@ describe('functions of plugins', () => {
     const t = build([scorer('broken'), b.lowest('declared_order')], {}, b);
     expect(t.forward().attempt.endpoint).toBe('A/1');
     expect(t.core.status().pluginFailures.get('probe/broken')).toBe(1);
-    expect(build([scorer('broken', { on_error: 'fail' })]).refuse()).toMatchObject({ status: 500, code: 'plugin_failed' });
+    expect(build([scorer('broken', { on_error: 'fail' })]).refuse()).toMatchObject({
+      status: 500,
+      code: 'plugin_failed',
+    });
   });
 
   test('values that are not numbers count as 0 and are reported, others are clamped', () => {
@@ -546,7 +713,11 @@ describe('functions of plugins', () => {
     const t = build([lowest({ kind: 'property', index: 0, type: 'number', scope: 'candidate', span: SPAN })], {}, b);
     const one = t.forward();
     expect(one.attempt.endpoint).toBe('A/3');
-    expect(one.decision.shortlist.map((entry) => entry.properties)).toEqual([{ distance: 0 }, { distance: 1 }, { distance: 2 }]);
+    expect(one.decision.shortlist.map((entry) => entry.properties)).toEqual([
+      { distance: 0 },
+      { distance: 1 },
+      { distance: 2 },
+    ]);
   });
 
   test('a picker orders the shortlist; one that samples narrows what is scored', () => {
@@ -567,7 +738,11 @@ describe('functions of plugins', () => {
     const t = build([scorer('turn', { cost: true })]);
     const first = t.forward();
     const b = new ProgramBuilder();
-    const again = b.program({ tiers: [tier('A', 3)], routes: [route('default', [destination('A', [scorer('turn', { cost: true })])])], hash: 'second-version' });
+    const again = b.program({
+      tiers: [tier('A', 3)],
+      routes: [route('default', [destination('A', [scorer('turn', { cost: true })])])],
+      hash: 'second-version',
+    });
     t.core.activate(t.core.prepare(again, [plugin]));
     const second = t.forward();
     expect(second.attempt.endpoint).toBe('A/2');
@@ -575,7 +750,11 @@ describe('functions of plugins', () => {
     first.finish(OK);
     expect(t.core.status()).toMatchObject({ versions: 1, pluginInstances: 1 });
     const c = new ProgramBuilder();
-    t.core.activate(t.core.prepare(c.program({ tiers: [tier('A', 3)], routes: [route('default', [destination('A', [c.leastTokens()])])] })));
+    t.core.activate(
+      t.core.prepare(
+        c.program({ tiers: [tier('A', 3)], routes: [route('default', [destination('A', [c.leastTokens()])])] }),
+      ),
+    );
     // The request that went to A/2 is still under way on the version before.
     expect(t.core.status()).toMatchObject({ versions: 2, pluginInstances: 1 });
     second.finish(OK);
@@ -585,7 +764,10 @@ describe('functions of plugins', () => {
   test('a version that cannot be bound changes nothing', () => {
     const t = build([scorer('turn', { cost: true })]);
     const b = new ProgramBuilder();
-    const bad = b.program({ tiers: [tier('A', 3)], routes: [route('default', [destination('A', [scorer('turn'), scorer('missing')])])] });
+    const bad = b.program({
+      tiers: [tier('A', 3)],
+      routes: [route('default', [destination('A', [scorer('turn'), scorer('missing')])])],
+    });
     expect(() => t.core.prepare(bad, [plugin])).toThrow(/provides no scorer "missing"/);
     expect(t.core.status()).toMatchObject({ versions: 1, pluginInstances: 1 });
     expect(() => t.core.prepare(bad, [])).toThrow(/not loaded/);

@@ -60,10 +60,17 @@ export class Pipeline {
     state.refusal = undefined;
     this.#fleet.health.expire(frame.nowMs);
     try {
-      return this.#unknownModel(state) ?? this.#admit(state) ?? this.#overTenantLimit(state) ?? this.#route(state, 0, 0);
+      return (
+        this.#unknownModel(state) ?? this.#admit(state) ?? this.#overTenantLimit(state) ?? this.#route(state, 0, 0)
+      );
     } catch (error) {
       if (!(error instanceof PluginFailure)) throw error;
-      return refuse(state, { status: 500, code: 'plugin_failed', message: error.message, retryAfterSeconds: undefined });
+      return refuse(state, {
+        status: 500,
+        code: 'plugin_failed',
+        message: error.message,
+        retryAfterSeconds: undefined,
+      });
     }
   }
 
@@ -329,7 +336,13 @@ export class Pipeline {
     if (table.busyUntil[slot]! > frame.nowMs && !state.ignoresBusy) return false;
     const held = table.inflightRequests[slot]!;
     if ((table.flags[slot]! & FLAG.halfOpen) !== 0 && held > 0) return false;
-    return hasRoom(table, slot, held, table.inflightTokens[slot]!, chargeable(frame.promptTokens) + chargeable(frame.outputTokens));
+    return hasRoom(
+      table,
+      slot,
+      held,
+      table.inflightTokens[slot]!,
+      chargeable(frame.promptTokens) + chargeable(frame.outputTokens),
+    );
   }
 
   // --- 5. and 6. score, pick and reserve
@@ -357,7 +370,12 @@ export class Pipeline {
     return false;
   }
 
-  #pickByAffinity(state: RequestState, destination: BoundDestination, affinity: BoundAffinity, length: number): boolean {
+  #pickByAffinity(
+    state: RequestState,
+    destination: BoundDestination,
+    affinity: BoundAffinity,
+    length: number,
+  ): boolean {
     const { frame } = state;
     const parts: string[] = [];
     for (const part of affinity.key) {
@@ -372,7 +390,8 @@ export class Pipeline {
     let first: number;
     if (affinity.method === 'modulo_md5') {
       // For agreement with routers that hash the bare key; scoped as soon as there are tenants.
-      const text = state.tenant === undefined && parts.length === 1 ? parts[0]! : frameParts([state.tenant ?? '', ...parts]);
+      const text =
+        state.tenant === undefined && parts.length === 1 ? parts[0]! : frameParts([state.tenant ?? '', ...parts]);
       const { members } = destination.arms[state.armIndex]!.pool;
       first = members[md5Modulo(text, members.length)]!;
       slot = this.#isCandidate(first, length) ? first : -1;
@@ -427,7 +446,11 @@ export class Pipeline {
       state.drySlot = slot;
       return true;
     }
-    const lease: Lease | undefined = this.#leases.reserve(slot, chargeable(frame.promptTokens), chargeable(frame.outputTokens));
+    const lease: Lease | undefined = this.#leases.reserve(
+      slot,
+      chargeable(frame.promptTokens),
+      chargeable(frame.outputTokens),
+    );
     if (lease === undefined) return false;
     state.lease = lease;
     for (const learner of destination.learners) learner.picked?.(slot);
@@ -457,7 +480,9 @@ function noEndpoint(state: RequestState): RefusalCause {
   return {
     status: 503,
     code: 'no_endpoint',
-    message: state.sawAvailable ? 'Every endpoint for this request is at its limit. Try again later.' : 'No endpoint for this request is up.',
+    message: state.sawAvailable
+      ? 'Every endpoint for this request is at its limit. Try again later.'
+      : 'No endpoint for this request is up.',
     retryAfterSeconds: 1,
   };
 }

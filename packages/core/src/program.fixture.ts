@@ -35,13 +35,17 @@ export class ProgramBuilder {
   readonly properties: PropertyRef[] = [];
 
   signal(key: string, type: ValueType = 'string', args: readonly RefArgument[] = []): Expression {
-    let index = this.signals.findIndex((ref) => ref.key === key && JSON.stringify(ref.arguments) === JSON.stringify(args));
+    let index = this.signals.findIndex(
+      (ref) => ref.key === key && JSON.stringify(ref.arguments) === JSON.stringify(args),
+    );
     if (index < 0) index = this.signals.push({ key, type, known: 'maybe', provider: BUILTIN, arguments: args }) - 1;
     return { kind: 'signal', index, type, scope: 'request', span: SPAN };
   }
 
   property(key: string, type: ValueType = 'count', args: readonly RefArgument[] = []): Expression {
-    let index = this.properties.findIndex((ref) => ref.key === key && JSON.stringify(ref.arguments) === JSON.stringify(args));
+    let index = this.properties.findIndex(
+      (ref) => ref.key === key && JSON.stringify(ref.arguments) === JSON.stringify(args),
+    );
     if (index < 0) index = this.properties.push({ key, type, provider: BUILTIN, arguments: args }) - 1;
     return { kind: 'property', index, type, scope: 'candidate', span: SPAN };
   }
@@ -52,7 +56,11 @@ export class ProgramBuilder {
 
   /** `(0.1 * queued_tokens + decode_tokens) / (throughput ?? 1)` */
   leastTokens(): ScoreSum {
-    const sum = arithmetic('+', arithmetic('*', constant(0.1), this.property('queued_tokens')), this.property('decode_tokens'));
+    const sum = arithmetic(
+      '+',
+      arithmetic('*', constant(0.1), this.property('queued_tokens')),
+      this.property('decode_tokens'),
+    );
     const rate: Expression = {
       kind: 'coalesce',
       left: this.property('throughput', 'rate'),
@@ -110,7 +118,12 @@ export function definitions(tiers: readonly TierDefinition[], more: Partial<Defi
 }
 
 /** A tier of `count` endpoints (or with these names) with the given facts. */
-export function tier(name: string, count: number, facts: Partial<EndpointDefinition> = {}, host: string = name): TierDefinition {
+export function tier(
+  name: string,
+  count: number,
+  facts: Partial<EndpointDefinition> = {},
+  host: string = name,
+): TierDefinition {
   return {
     name,
     span: SPAN,
@@ -143,7 +156,11 @@ export const arithmetic = (op: '+' | '-' | '*' | '/', left: Expression, right: E
   span: SPAN,
 });
 
-export const compare = (op: '==' | '!=' | '<' | '<=' | '>' | '>=', left: Expression, right: Expression): Expression => ({
+export const compare = (
+  op: '==' | '!=' | '<' | '<=' | '>' | '>=',
+  left: Expression,
+  right: Expression,
+): Expression => ({
   kind: 'compare',
   op,
   left,
@@ -177,7 +194,11 @@ export function destination(
   };
 }
 
-export function split(arms: readonly (readonly [share: number, tier: string])[], by: readonly ScoreSum[], modifiers: Modifiers = {}): Destination {
+export function split(
+  arms: readonly (readonly [share: number, tier: string])[],
+  by: readonly ScoreSum[],
+  modifiers: Modifiers = {},
+): Destination {
   return {
     ...destination('', by, { with: modifiers }),
     split: true,
@@ -224,7 +245,9 @@ export const limit = (name: string, key: readonly Expression[], more: Partial<Li
   ...more,
 });
 
-export function parsed(more: Partial<ParsedRequest> & { readonly text?: string; readonly fields?: { readonly [key: string]: string } } = {}): ParsedRequest {
+export function parsed(
+  more: Partial<ParsedRequest> & { readonly text?: string; readonly fields?: { readonly [key: string]: string } } = {},
+): ParsedRequest {
   const { text = 'hello there', fields = {}, ...rest } = more;
   return {
     path: '/v1/chat/completions',
@@ -253,7 +276,9 @@ export function parsed(more: Partial<ParsedRequest> & { readonly text?: string; 
   };
 }
 
-export function request(more: Partial<RouteRequest> & { readonly body?: Parameters<typeof parsed>[0] } = {}): RouteRequest {
+export function request(
+  more: Partial<RouteRequest> & { readonly body?: Parameters<typeof parsed>[0] } = {},
+): RouteRequest {
   const { body, ...rest } = more;
   return { id: 'req', parsed: parsed(body), headers: {}, receivedAtMs: 0, deadlineMs: Infinity, ...rest };
 }
@@ -307,14 +332,25 @@ export interface TestCore {
   refuse(more?: Parameters<typeof request>[0]): Refusal;
 }
 
-export function testCore(program: PolicyProgram, more: Partial<CoreOptions> & { readonly plugins?: Parameters<Core['prepare']>[1] } = {}): TestCore {
+export function testCore(
+  program: PolicyProgram,
+  more: Partial<CoreOptions> & { readonly plugins?: Parameters<Core['prepare']>[1] } = {},
+): TestCore {
   const { plugins, ...options } = more;
   const time = new FakeTime();
   const records: DecisionRecord[] = [];
-  const core = createCore({ clock: time, scheduler: time, capacity: 64, onDecision: (record) => records.push(record), ...options });
+  const core = createCore({
+    clock: time,
+    scheduler: time,
+    capacity: 64,
+    onDecision: (record) => records.push(record),
+    ...options,
+  });
   core.activate(core.prepare(program, plugins));
   const send: TestCore['send'] = (given) => {
-    const outcome: RouteOutcome | Promise<RouteOutcome> = core.router.route(request({ receivedAtMs: time.nowMs, ...given }));
+    const outcome: RouteOutcome | Promise<RouteOutcome> = core.router.route(
+      request({ receivedAtMs: time.nowMs, ...given }),
+    );
     if (outcome instanceof Promise) throw new Error('expected an outcome at once');
     return outcome;
   };

@@ -13,7 +13,12 @@ function written(text: string): TestCore {
 }
 
 /** What a property is for each endpoint, as the record of a decision that reads it tells. */
-function read(prepare: (t: TestCore) => void, key: string, type: ValueType, args: readonly RefArgument[] = []): (Value | null | undefined)[] {
+function read(
+  prepare: (t: TestCore) => void,
+  key: string,
+  type: ValueType,
+  args: readonly RefArgument[] = [],
+): (Value | null | undefined)[] {
   const b = new ProgramBuilder();
   const property = b.property(key, type, args);
   const t = testCore(
@@ -22,14 +27,27 @@ function read(prepare: (t: TestCore) => void, key: string, type: ValueType, args
       routes: [
         route('default', [
           destination('A', [b.lowest('declared_order')], {
-            where: { kind: 'or', operands: [{ kind: 'exists', operand: property, type: 'bool', scope: 'candidate', span: property.span }, { kind: 'constant', value: true, type: 'bool', scope: 'constant', span: property.span }], type: 'bool', scope: 'candidate', span: property.span },
+            where: {
+              kind: 'or',
+              operands: [
+                { kind: 'exists', operand: property, type: 'bool', scope: 'candidate', span: property.span },
+                { kind: 'constant', value: true, type: 'bool', scope: 'constant', span: property.span },
+              ],
+              type: 'bool',
+              scope: 'candidate',
+              span: property.span,
+            },
           }),
         ]),
       ],
     }),
   );
   prepare(t);
-  return t.forward({ body: { promptTokensExact: 100, maxTokens: 50 } }).decision.shortlist.map((entry) => entry.properties[Object.keys(entry.properties).find((name) => name.startsWith(key)) ?? '']);
+  return t
+    .forward({ body: { promptTokensExact: 100, maxTokens: 50 } })
+    .decision.shortlist.map(
+      (entry) => entry.properties[Object.keys(entry.properties).find((name) => name.startsWith(key)) ?? ''],
+    );
 }
 
 const hold = (t: TestCore, slot: number, queued: number, decode: number, requests: number): void => {
@@ -86,7 +104,8 @@ const ENDPOINTS = `define tier "A" { model: "m", endpoints: [${Array.from({ leng
 
 test('`among` keeps to a stable subset of the key, which changes by one endpoint when one goes', () => {
   const t = written(`${ENDPOINTS}default to tier "A" where among(user, 3) by lowest(inflight_requests)`);
-  const subset = (user: string): Set<string> => new Set(Array.from({ length: 9 }, () => t.forward({ body: { user } }).attempt.endpoint));
+  const subset = (user: string): Set<string> =>
+    new Set(Array.from({ length: 9 }, () => t.forward({ body: { user } }).attempt.endpoint));
   const before = subset('u-1');
   expect(before.size).toBe(3);
   expect(subset('u-1')).toEqual(before);
@@ -141,5 +160,7 @@ default to tier "A" with sticky session
   const waiting = t.core.router.route(request());
   expect(waiting).toBeInstanceOf(Promise);
   first.finish(OK);
-  return expect(Promise.resolve(waiting).then((outcome) => (outcome.kind === 'forward' ? outcome.attempt.tier : outcome.code))).resolves.toBe('A');
+  return expect(
+    Promise.resolve(waiting).then((outcome) => (outcome.kind === 'forward' ? outcome.attempt.tier : outcome.code)),
+  ).resolves.toBe('A');
 });

@@ -30,7 +30,11 @@ const NO_ARGUMENTS: PropertyArguments = {
  * Binds a built-in property by its key without scope prefix; undefined for a key that core does not know. Where no engine reports, `running`
  * and `batch_size` are the requests in flight by our own ledger, and `queue_depth` those of them that have not had a first token.
  */
-export function bindBuiltinProperty(key: string, fleet: Fleet, given: PropertyArguments = NO_ARGUMENTS): BoundColumn | undefined {
+export function bindBuiltinProperty(
+  key: string,
+  fleet: Fleet,
+  given: PropertyArguments = NO_ARGUMENTS,
+): BoundColumn | undefined {
   if (key.startsWith('labels.')) return bindLabel(key.slice('labels.'.length), fleet);
   return BUILTIN[key]?.(fleet, given);
 }
@@ -171,17 +175,41 @@ const BUILTIN: { readonly [key: string]: Bind } = {
   ),
   running,
   batch_size: running,
-  load: computed(({ table }) => (_frame, slot) => (0.1 * table.queuedTokens[slot]! + table.decodeTokens[slot]!) / table.throughput[slot]!),
-  age: computed(({ table }) => (frame, slot) => (frame.nowMs - table.updatedAt[slot]!) / 1000),
+  load: computed(
+    ({ table }) =>
+      (_frame, slot) =>
+        (0.1 * table.queuedTokens[slot]! + table.decodeTokens[slot]!) / table.throughput[slot]!,
+  ),
+  age: computed(
+    ({ table }) =>
+      (frame, slot) =>
+        (frame.nowMs - table.updatedAt[slot]!) / 1000,
+  ),
   error_rate: computed((fleet) => (frame, slot) => fleet.health.errorRate(slot, frame.nowMs)),
   prefix_hit: (fleet) => {
     const unknown = unknownColumn(fleet);
     return { numeric: true, source: () => unknown };
   },
-  predicted_wait: computed(({ table }) => (_frame, slot) => predictedWait(table, slot)),
-  predicted_ttft: computed(({ table }) => (frame, slot) => predictedTtft(table, slot, frame.promptTokens)),
-  predicted_tpot: computed(({ table }) => (frame, slot) => predictedTpot(table, slot, frame.promptTokens, frame.outputTokens)),
-  predicted_latency: computed(({ table }) => (frame, slot) => predictedLatency(table, slot, frame.promptTokens, frame.outputTokens)),
+  predicted_wait: computed(
+    ({ table }) =>
+      (_frame, slot) =>
+        predictedWait(table, slot),
+  ),
+  predicted_ttft: computed(
+    ({ table }) =>
+      (frame, slot) =>
+        predictedTtft(table, slot, frame.promptTokens),
+  ),
+  predicted_tpot: computed(
+    ({ table }) =>
+      (frame, slot) =>
+        predictedTpot(table, slot, frame.promptTokens, frame.outputTokens),
+  ),
+  predicted_latency: computed(
+    ({ table }) =>
+      (frame, slot) =>
+        predictedLatency(table, slot, frame.promptTokens, frame.outputTokens),
+  ),
   cost: computed((fleet) => (frame, slot) => requestCost(fleet, slot, frame.promptTokens, frame.outputTokens)),
 
   under_bound: (fleet, given) => {
@@ -219,10 +247,14 @@ export function candidateColumns(fleet: Fleet): Editable {
 }
 
 function bindAmong(fleet: Fleet, given: PropertyArguments): BoundColumn {
-  const keyParts = given.arguments.filter((argument) => argument.kind === 'expression').map((argument) => given.valueOf(argument));
+  const keyParts = given.arguments
+    .filter((argument) => argument.kind === 'expression')
+    .map((argument) => given.valueOf(argument));
   const constantKeys = given.arguments.filter((argument) => argument.kind === 'value' && argument.name === 'key');
   const places = Math.max(1, Math.floor(numberArgument(given.arguments, 'places', 0, 1)));
-  const grow = given.arguments.some((argument) => argument.kind === 'value' && argument.name === 'grow' && argument.value === true);
+  const grow = given.arguments.some(
+    (argument) => argument.kind === 'value' && argument.name === 'grow' && argument.value === true,
+  );
   const { capacity } = fleet.table;
   const mask = new Uint8Array(capacity);
   const scratch: (boolean | undefined)[] = [];
@@ -271,7 +303,9 @@ function bindAmong(fleet: Fleet, given: PropertyArguments): BoundColumn {
 
 function numberArgument(given: readonly RefArgument[], name: string, position: number, fallback: number): number {
   const named = given.find((argument) => argument.kind === 'value' && argument.name === name);
-  const values = given.filter((argument) => argument.kind === 'value' && argument.name === undefined && typeof argument.value === 'number');
+  const values = given.filter(
+    (argument) => argument.kind === 'value' && argument.name === undefined && typeof argument.value === 'number',
+  );
   const argument = named ?? values[position];
   return argument?.kind === 'value' && typeof argument.value === 'number' ? argument.value : fallback;
 }
@@ -297,7 +331,10 @@ export function predictedWait(table: FleetTable, slot: number): number {
 /** Seconds to the first token. */
 export function predictedTtft(table: FleetTable, slot: number, promptTokens: number): number {
   const perToken = table.prefillPerToken[slot]!;
-  const own = perToken === perToken ? (table.prefillFixed[slot]! + perToken * promptTokens) / 1000 : (0.1 * promptTokens) / table.throughput[slot]!;
+  const own =
+    perToken === perToken
+      ? (table.prefillFixed[slot]! + perToken * promptTokens) / 1000
+      : (0.1 * promptTokens) / table.throughput[slot]!;
   return predictedWait(table, slot) + own;
 }
 
@@ -314,7 +351,10 @@ export function predictedTpot(table: FleetTable, slot: number, promptTokens: num
 export function predictedLatency(table: FleetTable, slot: number, promptTokens: number, outputTokens: number): number {
   const perToken = table.prefillPerToken[slot]!;
   if (perToken !== perToken) return predictedWait(table, slot) + outputTokens / table.throughput[slot]!;
-  return predictedTtft(table, slot, promptTokens) + predictedTpot(table, slot, promptTokens, outputTokens) * Math.max(0, outputTokens - 1);
+  return (
+    predictedTtft(table, slot, promptTokens) +
+    predictedTpot(table, slot, promptTokens, outputTokens) * Math.max(0, outputTokens - 1)
+  );
 }
 
 /** Dollars: the endpoint's price for the time that the request's tokens take of it (prompt tokens at 0.1). NaN where unknown. */

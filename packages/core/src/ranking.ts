@@ -24,9 +24,19 @@ export type RankTier = readonly RankTerm[];
 
 /** Chooses among scored candidates in place of the host's order. Positions and meaning as in PickerInstance. */
 export interface RankPicker {
-  readonly sample: ((frame: Frame, slots: Int32Array, length: number, random: RandomSource, out: Int32Array) => number) | undefined;
+  readonly sample:
+    | ((frame: Frame, slots: Int32Array, length: number, random: RandomSource, out: Int32Array) => number)
+    | undefined;
   readonly pick:
-    | ((frame: Frame, scores: Float64Array, slots: Int32Array, length: number, random: RandomSource, k: number, out: Int32Array) => number)
+    | ((
+        frame: Frame,
+        scores: Float64Array,
+        slots: Int32Array,
+        length: number,
+        random: RandomSource,
+        k: number,
+        out: Int32Array,
+      ) => number)
     | undefined;
 }
 
@@ -71,7 +81,13 @@ export function createRanking(fleet: Fleet): Ranking {
   const scratch = (list: Float64Array[], index: number): Float64Array => (list[index] ??= new Float64Array(capacity));
 
   /** The values of a tier for all candidates, by position. */
-  const compute = (tiers: readonly RankTier[], index: number, frame: Frame, slots: Int32Array, length: number): Float64Array => {
+  const compute = (
+    tiers: readonly RankTier[],
+    index: number,
+    frame: Frame,
+    slots: Int32Array,
+    length: number,
+  ): Float64Array => {
     const values = scratch(tierValues, index);
     if (index < computedTiers) return values;
     computedTiers = index + 1;
@@ -146,7 +162,14 @@ export function createRanking(fleet: Fleet): Ranking {
   };
 
   /** Puts the positions of the best candidates not yet taken, which tie by every tier, into `ties`: at most `wanted`; returns how many. */
-  const best = (tiers: readonly RankTier[], frame: Frame, slots: Int32Array, length: number, first: boolean, wanted: number): number => {
+  const best = (
+    tiers: readonly RankTier[],
+    frame: Frame,
+    slots: Int32Array,
+    length: number,
+    first: boolean,
+    wanted: number,
+  ): number => {
     const tier = tiers[0]!;
     const values = compute(tiers, 0, frame, slots, length);
     const sign = signOf(tier);
@@ -196,7 +219,13 @@ export function createRanking(fleet: Fleet): Ranking {
     }
   };
 
-  const orderByHost = (tiers: readonly RankTier[], frame: Frame, slots: Int32Array, length: number, k: number): number => {
+  const orderByHost = (
+    tiers: readonly RankTier[],
+    frame: Frame,
+    slots: Int32Array,
+    length: number,
+    k: number,
+  ): number => {
     const wanted = k < length ? k : length;
     let count = 0;
     while (count < wanted) {

@@ -89,7 +89,8 @@ export class RequestState {
     this.model = parsed.model ?? '';
     this.path = parsed.path;
     this.stream = parsed.stream;
-    this.promptChars = parsed.images > 0 || parsed.promptTokensExact === parsed.promptTokensExact ? Number.NaN : parsed.promptChars;
+    this.promptChars =
+      parsed.images > 0 || parsed.promptTokensExact === parsed.promptTokensExact ? Number.NaN : parsed.promptChars;
     this.deadlineMs = request.deadlineMs;
   }
 }

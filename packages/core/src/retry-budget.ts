@@ -26,7 +26,8 @@ export function createRetryBudget(): RetryBudget {
     },
     spend(tier, nowMs) {
       const budget = of(tier);
-      if (budget.atMs === budget.atMs) budget.left = Math.min(MOST, budget.left + ((nowMs - budget.atMs) / 1000) * PER_SECOND);
+      if (budget.atMs === budget.atMs)
+        budget.left = Math.min(MOST, budget.left + ((nowMs - budget.atMs) / 1000) * PER_SECOND);
       budget.atMs = nowMs;
       if (budget.left < 1) return false;
       budget.left -= 1;

@@ -77,7 +77,13 @@ export interface Forward {
 
 export type NextStep =
   | { readonly kind: 'attempt'; readonly attempt: Attempt; readonly waitMs: number }
-  | { readonly kind: 'refuse'; readonly status: number; readonly code: string; readonly message: string; readonly retryAfterSeconds: number | undefined };
+  | {
+      readonly kind: 'refuse';
+      readonly status: number;
+      readonly code: string;
+      readonly message: string;
+      readonly retryAfterSeconds: number | undefined;
+    };
 
 /** One try at one endpoint. */
 export interface Attempt {

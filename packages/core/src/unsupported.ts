@@ -10,9 +10,11 @@ const UNFED: ReadonlySet<string> = new Set(['prefix_hit']);
 export function unsupportedParts(program: PolicyProgram): readonly string[] {
   const notes = new Set<string>();
   const look = (modifiers: Modifiers, where: string): void => {
-    if (modifiers.hedge !== undefined) notes.add(`${where}: \`hedge\` is not acted on; each request is sent once at a time`);
+    if (modifiers.hedge !== undefined)
+      notes.add(`${where}: \`hedge\` is not acted on; each request is sent once at a time`);
     if (modifiers.mirror !== undefined) notes.add(`${where}: \`mirror\` is not acted on; no copies are sent`);
-    if (modifiers.prefill !== undefined) notes.add(`${where}: \`prefill\` is not acted on; one endpoint serves prefill and decode`);
+    if (modifiers.prefill !== undefined)
+      notes.add(`${where}: \`prefill\` is not acted on; one endpoint serves prefill and decode`);
   };
   for (const rule of program.admission) look(rule.with, `rule ${JSON.stringify(rule.label)}`);
   for (const rule of program.routes) {

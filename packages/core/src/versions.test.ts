@@ -12,7 +12,9 @@ function compile(text: string): PolicyProgram {
 }
 
 const policy = (n: number): PolicyProgram =>
-  compile(`define tier "A" { model: "m", endpoints: ["http://a-1", "http://a-2"] }\nroute "r${n}" when prompt_tokens < ${n + 1}M to tier "A"\ndefault reject`);
+  compile(
+    `define tier "A" { model: "m", endpoints: ["http://a-1", "http://a-2"] }\nroute "r${n}" when prompt_tokens < ${n + 1}M to tier "A"\ndefault reject`,
+  );
 
 test('before the first policy nothing is ready, and an explanation says why', () => {
   const time = new FakeTime();
@@ -29,7 +31,12 @@ test('before the first policy nothing is ready, and an explanation says why', ()
 test('two hundred reloads under traffic: each request ends on its version, none is lost, and no version outlives its requests', () => {
   const time = new FakeTime();
   const policies: string[] = [];
-  const core = createCore({ clock: time, scheduler: time, capacity: 8, onDecision: (record) => policies.push(`${record.route} ${record.status}`) });
+  const core = createCore({
+    clock: time,
+    scheduler: time,
+    capacity: 8,
+    onDecision: (record) => policies.push(`${record.route} ${record.status}`),
+  });
   const open: Forward[] = [];
   for (let n = 0; n < 200; n++) {
     core.activate(core.prepare(policy(n)));
@@ -61,7 +68,9 @@ test('what a policy asks for and core does not act on is said', () => {
   const time = new FakeTime();
   const core = createCore({ clock: time, scheduler: time });
   const version = core.prepare(
-    compile('define tier "A" { model: "m", endpoints: ["http://a-1"] }\nroute "x" when stream to tier "A" where prefix_hit > 10% with mirror 1% tier "A"\ndefault to tier "A"'),
+    compile(
+      'define tier "A" { model: "m", endpoints: ["http://a-1"] }\nroute "x" when stream to tier "A" where prefix_hit > 10% with mirror 1% tier "A"\ndefault to tier "A"',
+    ),
   );
   expect(version.notices).toEqual([
     'route "x": `mirror` is not acted on; no copies are sent',
@@ -83,7 +92,11 @@ default to tier "A"`),
     );
     return Array.from({ length: 60 }, (_, i) => {
       const outcome = core.router.route(request({ body: { promptTokensExact: i * 7, stream: i % 3 === 0 } }));
-      return outcome instanceof Promise ? 'queued' : outcome.kind === 'refuse' ? outcome.code : `${outcome.decision.route} ${outcome.attempt.endpoint}`;
+      return outcome instanceof Promise
+        ? 'queued'
+        : outcome.kind === 'refuse'
+          ? outcome.code
+          : `${outcome.decision.route} ${outcome.attempt.endpoint}`;
     });
   };
   expect(decide('interpreted')).toEqual(decide('generated'));

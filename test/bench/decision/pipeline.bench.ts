@@ -13,7 +13,8 @@ const AFFINITY = 'with affinity';
 
 const suite: Suite = {
   name: 'decision-pipeline',
-  title: 'A whole decision with its lease: signals, five rules, `where`, token-aware score, shortlist, reserve, on shared memory',
+  title:
+    'A whole decision with its lease: signals, five rules, `where`, token-aware score, shortlist, reserve, on shared memory',
   figures: [
     { key: 'ns', label: 'CPU ns / decision', digits: 0 },
     { key: 'endNs', label: 'CPU ns / end and record', digits: 0 },
@@ -161,7 +162,8 @@ function cpuMs(): number {
   return (user + system) / 1000;
 }
 
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 /** Decisions at 8, 64 and 1,000 endpoints, four requests in flight at each, on shared memory. */
 export const run: BenchPart = (report, { rounds, smoke }) => {
@@ -184,7 +186,13 @@ export const run: BenchPart = (report, { rounds, smoke }) => {
       }
       subjects.forEach((one, index) => {
         const { ns = [], endNs = [] } = figures[index] ?? {};
-        report.sample({ suite: suite.name, case: `${size} endpoints`, subject: one.name, round, figures: { ns: median(ns), endNs: median(endNs) } });
+        report.sample({
+          suite: suite.name,
+          case: `${size} endpoints`,
+          subject: one.name,
+          round,
+          figures: { ns: median(ns), endNs: median(endNs) },
+        });
       });
     }
   }

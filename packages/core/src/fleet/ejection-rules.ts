@@ -25,7 +25,14 @@ export const DEFAULT_EJECTION: EjectionRules = Object.freeze({
 
 const OFF: EjectionRules = Object.freeze({ ...DEFAULT_EJECTION, failures: Infinity, minSuccess: 0 });
 
-const KEYS: { readonly [key: string]: { readonly field: keyof EjectionRules; readonly scale: number; readonly least: number; readonly most: number } } = {
+const KEYS: {
+  readonly [key: string]: {
+    readonly field: keyof EjectionRules;
+    readonly scale: number;
+    readonly least: number;
+    readonly most: number;
+  };
+} = {
   failures: { field: 'failures', scale: 1, least: 1, most: 1e6 },
   min_success: { field: 'minSuccess', scale: 1, least: 0, most: 1 },
   duration: { field: 'durationMs', scale: 1000, least: 0.1, most: 86_400 },
@@ -41,11 +48,15 @@ export function readEjection(value: Json | undefined, endpoint: string): Ejectio
   if (value === undefined || value === true) return DEFAULT_EJECTION;
   if (value === false) return OFF;
   const invalid = (what: string): SignalboxError =>
-    new SignalboxError(`endpoint ${JSON.stringify(endpoint)}: ${what}. Write \`ejection: false\` or { ${Object.keys(KEYS).join(', ')} }.`, {
-      code: 'ejection_invalid',
-      source: 'gateway',
-    });
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalid(`ejection is ${JSON.stringify(value)}`);
+    new SignalboxError(
+      `endpoint ${JSON.stringify(endpoint)}: ${what}. Write \`ejection: false\` or { ${Object.keys(KEYS).join(', ')} }.`,
+      {
+        code: 'ejection_invalid',
+        source: 'gateway',
+      },
+    );
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw invalid(`ejection is ${JSON.stringify(value)}`);
   const rules: { -readonly [K in keyof EjectionRules]: EjectionRules[K] } = { ...DEFAULT_EJECTION };
   for (const [name, given] of Object.entries(value)) {
     const key = Object.hasOwn(KEYS, name) ? KEYS[name] : undefined;

@@ -33,7 +33,9 @@ export function endpointRates(facts: EndpointFacts): EndpointRates {
   const batch = Math.min(facts.maxBatch ?? REFERENCE_BATCH, profile?.maxBatch ?? Infinity);
   const nan = Number.NaN;
   return {
-    throughput: facts.throughput ?? (profile === undefined ? nan : decodeTokensPerSecond(profile, batch, batch * REFERENCE_CONTEXT)),
+    throughput:
+      facts.throughput ??
+      (profile === undefined ? nan : decodeTokensPerSecond(profile, batch, batch * REFERENCE_CONTEXT)),
     prefillRate: profile?.prefillTokensPerSecond ?? nan,
     prefillFixedMs: profile?.prefill.fixedMs ?? nan,
     prefillPerTokenMs: profile?.prefill.perTokenMs ?? nan,

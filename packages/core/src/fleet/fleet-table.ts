@@ -66,7 +66,9 @@ type IntName = (typeof INT_COLUMNS)[number];
 type FloatName = (typeof FLOAT_COLUMNS)[number];
 
 /** Bits of the `flags` column. */
-export const FLAG: { readonly [name in 'used' | 'draining' | 'loading' | 'asleep' | 'ejected' | 'halfOpen' | 'cordoned']: number } = Object.freeze({
+export const FLAG: {
+  readonly [name in 'used' | 'draining' | 'loading' | 'asleep' | 'ejected' | 'halfOpen' | 'cordoned']: number;
+} = Object.freeze({
   used: 1,
   /** No longer in the policy, or drained or cordoned by an operator: no new requests. */
   draining: 2,
@@ -98,11 +100,15 @@ export type FleetTable = { readonly [name in IntName]: Int32Array } & { readonly
 
 /** Lays out a table for `capacity` endpoints. Tables over the same shared buffer are views of one fleet. */
 export function createFleetTable(capacity: number, allocate: AllocateMemory): FleetTable {
-  if (!Number.isInteger(capacity) || capacity < 1) throw new RangeError(`fleet capacity is ${capacity}; expected a whole number of at least 1`);
+  if (!Number.isInteger(capacity) || capacity < 1)
+    throw new RangeError(`fleet capacity is ${capacity}; expected a whole number of at least 1`);
   const floatBytes = FLOAT_COLUMNS.length * capacity * 8;
   const intBytes = (INT_COLUMNS.length + 2) * capacity * 4;
   const buffer = allocate(floatBytes + intBytes + 64);
-  const table: { [name: string]: unknown } = { capacity, shared: typeof SharedArrayBuffer !== 'undefined' && buffer instanceof SharedArrayBuffer };
+  const table: { [name: string]: unknown } = {
+    capacity,
+    shared: typeof SharedArrayBuffer !== 'undefined' && buffer instanceof SharedArrayBuffer,
+  };
   let offset = 0;
   for (const name of FLOAT_COLUMNS) {
     table[name] = new Float64Array(buffer, offset, capacity);

@@ -22,7 +22,9 @@ test('an endpoint keeps slot, counters, health and target object over a reload t
   const target = fleet.endpointTargets[slot];
   const [, second] = tier('A', 2).endpoints;
   if (second === undefined) throw new Error('no endpoint');
-  fleet.apply(definitions([{ ...tier('B', 0), endpoints: [{ ...second, name: 'b', tier: 'B', headers: { 'X-Y': 'z' } }] }]));
+  fleet.apply(
+    definitions([{ ...tier('B', 0), endpoints: [{ ...second, name: 'b', tier: 'B', headers: { 'X-Y': 'z' } }] }]),
+  );
   expect(fleet.slotOf('b')).toBe(slot);
   expect(fleet.table.inflightTokens[slot]).toBe(15);
   expect(fleet.endpointTargets[slot]).toBe(target);
@@ -62,7 +64,9 @@ test('one URL in two tiers has a row in each', () => {
 
 test('an address is split into origin and base path, and a key becomes a header', () => {
   const fleet = fleetOf();
-  fleet.apply(definitions([tier('A', 1, { url: 'http://gpu.test:8000/team/v1', key: { env: 'KEY' }, engine: 'vllm' })]));
+  fleet.apply(
+    definitions([tier('A', 1, { url: 'http://gpu.test:8000/team/v1', key: { env: 'KEY' }, engine: 'vllm' })]),
+  );
   expect(fleet.endpointTargets[0]).toEqual({
     origin: 'http://gpu.test:8000',
     basePath: '/team',
@@ -76,7 +80,12 @@ test('throughput is what the operator states, else the profile, else the mean of
   const fleet = fleetOf();
   const [first, second, third] = tier('A', 3, { modelSize: 8e9 }).endpoints;
   if (first === undefined || second === undefined || third === undefined) throw new Error('no endpoints');
-  fleet.apply(definitions([{ ...tier('A', 0), endpoints: [{ ...first, throughput: 300 }, { ...second, throughput: 500 }, third] }, tier('B', 1, { gpu: 'H100', modelSize: 8e9 })]));
+  fleet.apply(
+    definitions([
+      { ...tier('A', 0), endpoints: [{ ...first, throughput: 300 }, { ...second, throughput: 500 }, third] },
+      tier('B', 1, { gpu: 'H100', modelSize: 8e9 }),
+    ]),
+  );
   expect([...fleet.table.throughput.subarray(0, 3)]).toEqual([300, 500, 400]);
   expect(fleet.table.throughput[3]).toBeGreaterThan(100);
   expect(fleet.table.gpuMemory[3]).toBe(80 * 2 ** 30);

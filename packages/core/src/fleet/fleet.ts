@@ -266,7 +266,8 @@ export class Fleet {
   setState(slot: number, state: 'ready' | 'loading' | 'asleep'): void {
     const flags = this.table.flags[slot]!;
     const next =
-      (flags & ~(FLAG.loading | FLAG.asleep)) | (state === 'loading' ? FLAG.loading : state === 'asleep' ? FLAG.asleep : 0);
+      (flags & ~(FLAG.loading | FLAG.asleep)) |
+      (state === 'loading' ? FLAG.loading : state === 'asleep' ? FLAG.asleep : 0);
     if (next === flags) return;
     this.table.flags[slot] = next;
     this.#changed();

@@ -61,16 +61,22 @@ test('under 80 % success over ten attempts or more ejects', () => {
 
 test('whatever fails, at most half of the tier is ejected', () => {
   fc.assert(
-    fc.property(fc.integer({ min: 1, max: 9 }), fc.array(fc.record({ slot: fc.nat(8), times: fc.integer({ min: 1, max: 6 }), wait: fc.nat(20_000) }), { maxLength: 60 }), (count, steps) => {
-      const fleet = fleetOf(count);
-      let nowMs = 0;
-      for (const { slot, times, wait } of steps) {
-        nowMs += wait;
-        fleet.health.expire(nowMs);
-        if (slot < count) fail(fleet, slot, times, nowMs);
-        expect(healthy(fleet).length).toBeGreaterThanOrEqual(count / 2);
-      }
-    }),
+    fc.property(
+      fc.integer({ min: 1, max: 9 }),
+      fc.array(fc.record({ slot: fc.nat(8), times: fc.integer({ min: 1, max: 6 }), wait: fc.nat(20_000) }), {
+        maxLength: 60,
+      }),
+      (count, steps) => {
+        const fleet = fleetOf(count);
+        let nowMs = 0;
+        for (const { slot, times, wait } of steps) {
+          nowMs += wait;
+          fleet.health.expire(nowMs);
+          if (slot < count) fail(fleet, slot, times, nowMs);
+          expect(healthy(fleet).length).toBeGreaterThanOrEqual(count / 2);
+        }
+      },
+    ),
   );
 });
 
@@ -96,8 +102,16 @@ test('a tier may set its own figures, or turn ejection off', () => {
   fail(fleet, 0, 2, 0);
   fail(fleet, 1, 2, 0);
   fail(fleet, 2, 50, 0);
-  expect([0, 1, 2].map((slot) => (fleet.table.flags[slot] ?? 0) & FLAG.ejected)).toEqual([FLAG.ejected, FLAG.ejected, 0]);
+  expect([0, 1, 2].map((slot) => (fleet.table.flags[slot] ?? 0) & FLAG.ejected)).toEqual([
+    FLAG.ejected,
+    FLAG.ejected,
+    0,
+  ]);
   expect(fleet.table.ejectedUntil[0]).toBe(1100);
-  expect(() => fleet.check(definitions([tier('C', 1, { ejection: { failure: 2 } })]))).toThrow(/"C\/1": ejection has no key "failure"/);
-  expect(() => fleet.check(definitions([tier('C', 1, { ejection: { failures: 0 } })]))).toThrow(/ejection.failures is 0; expected a number from 1/);
+  expect(() => fleet.check(definitions([tier('C', 1, { ejection: { failure: 2 } })]))).toThrow(
+    /"C\/1": ejection has no key "failure"/,
+  );
+  expect(() => fleet.check(definitions([tier('C', 1, { ejection: { failures: 0 } })]))).toThrow(
+    /ejection.failures is 0; expected a number from 1/,
+  );
 });

@@ -129,7 +129,8 @@ export function createHealth(neighbours: HealthNeighbours, random: RandomSource)
     },
 
     errorRate(slot, nowMs) {
-      const attempts = table.attemptsDecayed[slot]! * Math.exp(-Math.max(0, nowMs - table.decayedAt[slot]!) / WINDOW_MS);
+      const attempts =
+        table.attemptsDecayed[slot]! * Math.exp(-Math.max(0, nowMs - table.decayedAt[slot]!) / WINDOW_MS);
       // Less than a hundredth of one attempt is no evidence: some 140 s after a single one.
       return attempts < 0.01 ? Number.NaN : table.failuresDecayed[slot]! / table.attemptsDecayed[slot]!;
     },

@@ -93,9 +93,13 @@ class CachedPool implements TargetPool {
     const healthy = groups.flatMap((group) => group.healthy);
     const available = groups.flatMap((group) => group.available);
     this.panic = false;
-    this.coming = members.some((slot) => (flags[slot]! & (FLAG.draining | FLAG.cordoned)) === 0 && (flags[slot]! & (FLAG.loading | FLAG.asleep)) !== 0);
+    this.coming = members.some(
+      (slot) =>
+        (flags[slot]! & (FLAG.draining | FLAG.cordoned)) === 0 && (flags[slot]! & (FLAG.loading | FLAG.asleep)) !== 0,
+    );
     const eligible = groups.flatMap((group) => {
-      if (group.available.length === 0 || group.healthy.length >= group.available.length * PANIC_SHARE) return group.healthy;
+      if (group.available.length === 0 || group.healthy.length >= group.available.length * PANIC_SHARE)
+        return group.healthy;
       // A tier without a healthy endpoint adds nothing while another of the same pool has some.
       if (group.healthy.length === 0 && healthy.length > 0) return [];
       this.panic = true;

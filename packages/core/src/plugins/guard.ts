@@ -33,7 +33,8 @@ export function createPluginGuard(logger: Logger): PluginGuard {
     failed(held, cause) {
       const count = (failures.get(held.label) ?? 0) + 1;
       failures.set(held.label, count);
-      if (count % 100 === 1) logger.error('a plugin threw', { plugin: held.label, failures: count, error: messageOf(cause) });
+      if (count % 100 === 1)
+        logger.error('a plugin threw', { plugin: held.label, failures: count, error: messageOf(cause) });
       if (held.onError === 'fail') throw new PluginFailure(held.label);
     },
     invalid(held, count) {

@@ -49,7 +49,9 @@ export function createInstanceRegistry(clock: Clock, logger: Logger): InstanceRe
 
   const setUp = (spec: InstanceSpec, key: string): Entry => {
     const label = `${spec.plugin.name}/${spec.name}`;
-    const definition = (spec.plugin.provides[spec.kind] as { readonly [name: string]: WithSetup } | undefined)?.[spec.name];
+    const definition = (spec.plugin.provides[spec.kind] as { readonly [name: string]: WithSetup } | undefined)?.[
+      spec.name
+    ];
     if (definition?.setup === undefined) {
       throw new SignalboxError(`plugin "${spec.plugin.name}" provides no ${spec.kind} "${spec.name}" by function`, {
         code: 'plugin_missing',
@@ -69,10 +71,20 @@ export function createInstanceRegistry(clock: Clock, logger: Logger): InstanceRe
         signal: abort.signal,
       });
     } catch (cause) {
-      throw new SignalboxError(`plugin ${label}: setup failed: ${messageOf(cause)}`, { code: 'plugin_setup', source: 'plugin', cause });
+      throw new SignalboxError(`plugin ${label}: setup failed: ${messageOf(cause)}`, {
+        code: 'plugin_setup',
+        source: 'plugin',
+        cause,
+      });
     }
     return {
-      held: { key, label, onError: onError === 'fail' ? 'fail' : (definition.onError ?? 'neutral'), reads: definition.reads ?? [], instance },
+      held: {
+        key,
+        label,
+        onError: onError === 'fail' ? 'fail' : (definition.onError ?? 'neutral'),
+        reads: definition.reads ?? [],
+        instance,
+      },
       plugin: spec.plugin,
       abort,
       holders: 0,
@@ -85,7 +97,14 @@ export function createInstanceRegistry(clock: Clock, logger: Logger): InstanceRe
     },
 
     acquire(spec) {
-      const key = JSON.stringify([spec.plugin.name, spec.kind, spec.name, spec.rule, sorted(spec.packageOptions), sorted(spec.options)]);
+      const key = JSON.stringify([
+        spec.plugin.name,
+        spec.kind,
+        spec.name,
+        spec.rule,
+        sorted(spec.packageOptions),
+        sorted(spec.options),
+      ]);
       let entry = current.get(key);
       // Another object of the same name is another version of the plugin: it gets an instance of its own.
       if (entry === undefined || entry.plugin !== spec.plugin) {
@@ -117,10 +136,16 @@ export function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-function withDefaults(schema: OptionSchema | undefined, given: { readonly [name: string]: Json }): { readonly [name: string]: Json } {
+function withDefaults(
+  schema: OptionSchema | undefined,
+  given: { readonly [name: string]: Json },
+): { readonly [name: string]: Json } {
   if (schema === undefined) return Object.freeze(given);
   const filled = applyOptionDefaults(schema, given);
-  const complete = typeof filled === 'object' && filled !== null && !Array.isArray(filled) ? (filled as { readonly [name: string]: Json }) : given;
+  const complete =
+    typeof filled === 'object' && filled !== null && !Array.isArray(filled)
+      ? (filled as { readonly [name: string]: Json })
+      : given;
   return Object.freeze({ ...complete });
 }
 

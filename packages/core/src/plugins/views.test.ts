@@ -42,7 +42,12 @@ const checks = viewContract((facts, inspect) => {
   const base = tier('gpu', facts.endpoints.length, { model: 'm' });
   const endpoints = base.endpoints.map((endpoint, i) => {
     const { name = '', zone, throughput } = facts.endpoints[i] ?? {};
-    return { ...endpoint, name, ...(zone === undefined ? {} : { zone }), ...(throughput === undefined ? {} : { throughput }) };
+    return {
+      ...endpoint,
+      name,
+      ...(zone === undefined ? {} : { zone }),
+      ...(throughput === undefined ? {} : { throughput }),
+    };
   });
   const t = testCore(
     b.program({

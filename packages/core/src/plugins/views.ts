@@ -52,7 +52,9 @@ export class FrameCandidateView implements CandidateView {
 
   column(key: string): NumberColumn {
     const index = this.#reads.numberColumns.get(key);
-    return index === undefined || this.frame === undefined ? this.#unknown : this.frame.column(index, this.slots, this.length);
+    return index === undefined || this.frame === undefined
+      ? this.#unknown
+      : this.frame.column(index, this.slots, this.length);
   }
 
   values(key: string): ValueColumn {

@@ -31,7 +31,11 @@ export interface BoundSignal {
 }
 
 /** Binds a built-in signal by its catalogue key; undefined for a key that core does not know. */
-export function bindBuiltinSignal(key: string, given: readonly RefArgument[], sources: SignalSources): BoundSignal | undefined {
+export function bindBuiltinSignal(
+  key: string,
+  given: readonly RefArgument[],
+  sources: SignalSources,
+): BoundSignal | undefined {
   if (key.startsWith('alarm.')) return value(() => sources.alarm(key.slice('alarm.'.length)));
   if (key.startsWith('param.')) {
     const name = key.slice('param.'.length);
@@ -136,7 +140,8 @@ const BUILTIN: { readonly [key: string]: Bind } = {
     number(() => {
       everything.refresh();
       let depth = queuedRequests();
-      for (const slot of everything.healthy) depth += known(fleet.table.queueDepth[slot], fleet.table.waitingRequests[slot]);
+      for (const slot of everything.healthy)
+        depth += known(fleet.table.queueDepth[slot], fleet.table.waitingRequests[slot]);
       return depth;
     }),
   'cluster.inflight_requests': (_given, { fleet, everything }) =>
@@ -188,7 +193,11 @@ export function saturation(fleet: Fleet, everything: TargetPool): number {
 
 /** Header `x-session-id`, else `metadata.session_id`, else `prompt_cache_key`. */
 export function sessionOf(frame: Frame): string | undefined {
-  return nonEmpty(frame.request?.headers['x-session-id']) ?? nonEmpty(frame.parsed?.metadata('session_id')) ?? nonEmpty(frame.parsed?.promptCacheKey);
+  return (
+    nonEmpty(frame.request?.headers['x-session-id']) ??
+    nonEmpty(frame.parsed?.metadata('session_id')) ??
+    nonEmpty(frame.parsed?.promptCacheKey)
+  );
 }
 
 export type Priority = 'critical' | 'high' | 'normal' | 'low';
@@ -251,7 +260,8 @@ function nonEmpty(text: string | undefined): string | undefined {
 /** The argument of that name, else the only one that has none. */
 function argumentValue(given: readonly RefArgument[], name: string): Value | undefined {
   const argument =
-    given.find((one) => one.kind === 'value' && one.name === name) ?? given.find((one) => one.kind === 'value' && one.name === undefined);
+    given.find((one) => one.kind === 'value' && one.name === name) ??
+    given.find((one) => one.kind === 'value' && one.name === undefined);
   return argument?.kind === 'value' ? argument.value : undefined;
 }
 

@@ -2,10 +2,26 @@ import { definePlugin } from '@signalbox/plugin-api';
 import type { ParsedRequest, RequestView, Value, ValueType } from '@signalbox/plugin-api';
 import type { RefArgument } from '@signalbox/policy';
 import { expect, test } from 'vitest';
-import { admission, compare, constant, destination, OK, ProgramBuilder, request, route, SPAN, testCore, tier } from '../program.fixture.ts';
+import {
+  admission,
+  compare,
+  constant,
+  destination,
+  OK,
+  ProgramBuilder,
+  request,
+  route,
+  SPAN,
+  testCore,
+  tier,
+} from '../program.fixture.ts';
 import { createZoneClock, parseTimeWindow } from './zone-clock.ts';
 
-const value = (text: Value, name?: string): RefArgument => ({ kind: 'value', value: text, ...(name === undefined ? {} : { name }) });
+const value = (text: Value, name?: string): RefArgument => ({
+  kind: 'value',
+  value: text,
+  ...(name === undefined ? {} : { name }),
+});
 
 /** What a signal came to for a request, by its record name. */
 function read(
@@ -20,7 +36,19 @@ function read(
     b.program({
       tiers: [tier('A', 2, { maxRequests: 4 })],
       routes: [route('default', [destination('A', [b.leastTokens()])])],
-      definitions: { tenants: [{ name: 'acme', keys: [], class: 'high', weight: 2, limits: [], fields: { region: 'eu', seats: 5 }, span: SPAN }] },
+      definitions: {
+        tenants: [
+          {
+            name: 'acme',
+            keys: [],
+            class: 'high',
+            weight: 2,
+            limits: [],
+            fields: { region: 'eu', seats: 5 },
+            span: SPAN,
+          },
+        ],
+      },
     }),
   );
   t.forward().finish(OK);
@@ -61,7 +89,9 @@ test('a conversation keeps its fingerprint as it grows', () => {
   const first = read('conversation', 'string', [], { body: opening });
   expect(first).toMatch(/^[0-9a-f]{16}$/);
   expect(read('conversation', 'string', [], { body: { ...opening, text: 'much more text' } })).toBe(first);
-  expect(read('conversation', 'string', [], { body: { ...opening, firstUserMessage: () => 'Hello.' } })).not.toBe(first);
+  expect(read('conversation', 'string', [], { body: { ...opening, firstUserMessage: () => 'Hello.' } })).not.toBe(
+    first,
+  );
 });
 
 test('tenant fields, and a priority that a header may lower but not raise', () => {
@@ -86,13 +116,17 @@ test('prompt tokens: exact for tokens, else code points over a rate that is lear
   const b = new ProgramBuilder();
   b.signal('prompt_tokens', 'count');
   b.signal('output_tokens', 'count');
-  const t = testCore(b.program({ tiers: [tier('A', 1)], routes: [route('default', [destination('A', [b.leastTokens()])])] }));
-  const estimate = (body: NonNullable<Parameters<typeof request>[0]>['body'] = {}): unknown => t.core.explain(request({ body: { text: 'x'.repeat(400), ...body } })).estimate;
+  const t = testCore(
+    b.program({ tiers: [tier('A', 1)], routes: [route('default', [destination('A', [b.leastTokens()])])] }),
+  );
+  const estimate = (body: NonNullable<Parameters<typeof request>[0]>['body'] = {}): unknown =>
+    t.core.explain(request({ body: { text: 'x'.repeat(400), ...body } })).estimate;
   expect(estimate()).toEqual({ promptTokens: 100, outputTokens: 256 });
   expect(estimate({ promptTokensExact: 7 })).toMatchObject({ promptTokens: 7 });
   expect(estimate({ maxTokens: 16 })).toMatchObject({ outputTokens: 16 });
   expect(estimate({ kind: 'embedding' })).toMatchObject({ outputTokens: 0 });
-  for (let i = 0; i < 200; i++) t.forward({ body: { text: 'x'.repeat(400) } }).finish({ ...OK, promptTokens: 200, outputTokens: 40 });
+  for (let i = 0; i < 200; i++)
+    t.forward({ body: { text: 'x'.repeat(400) } }).finish({ ...OK, promptTokens: 200, outputTokens: 40 });
   expect(estimate()).toEqual({ promptTokens: 200, outputTokens: 41 });
   expect(estimate({ model: 'other' })).toEqual({ promptTokens: 100, outputTokens: 256 });
 });
@@ -100,7 +134,9 @@ test('prompt tokens: exact for tokens, else code points over a rate that is lear
 test('a session remembers what its last turn took', () => {
   const b = new ProgramBuilder();
   b.signal('session_tokens', 'count');
-  const t = testCore(b.program({ tiers: [tier('A', 1)], routes: [route('default', [destination('A', [b.leastTokens()])])] }));
+  const t = testCore(
+    b.program({ tiers: [tier('A', 1)], routes: [route('default', [destination('A', [b.leastTokens()])])] }),
+  );
   const headers = { 'x-session-id': 's' };
   t.forward({ headers }).finish({ ...OK, promptTokens: 30, outputTokens: 12 });
   expect(t.core.explain(request({ headers })).signals).toEqual({ session_tokens: 42 });
@@ -139,7 +175,17 @@ test('an alarm is unknown before its first sample, rises after its time and fall
       tiers: [tier('A', 1)],
       admission: [admission('reject', 'hot', b.signal('alarm.hot', 'bool'))],
       routes: [route('default', [destination('A', [b.leastTokens()])])],
-      definitions: { alarms: [{ name: 'hot', when: compare('>=', inflight, constant(2)), until: compare('<', inflight, constant(1)), for: 1, span: SPAN }] },
+      definitions: {
+        alarms: [
+          {
+            name: 'hot',
+            when: compare('>=', inflight, constant(2)),
+            until: compare('<', inflight, constant(1)),
+            for: 1,
+            span: SPAN,
+          },
+        ],
+      },
     }),
   );
   const open = [t.forward(), t.forward()];
@@ -163,7 +209,10 @@ const plugin = definePlugin({
         doc: 'The prompt, louder.',
         type: 'string',
         reads: ['request.prompt_tokens'],
-        setup: () => ({ evaluate: (body: ParsedRequest, view: RequestView) => `${body.prompt().toUpperCase()} ${view.number('request.prompt_tokens')}` }),
+        setup: () => ({
+          evaluate: (body: ParsedRequest, view: RequestView) =>
+            `${body.prompt().toUpperCase()} ${view.number('request.prompt_tokens')}`,
+        }),
       },
       output_tokens: { doc: 'Ten.', type: 'count', setup: () => ({ evaluate: () => 10 }) },
       slow: {
@@ -171,7 +220,12 @@ const plugin = definePlugin({
         type: 'number',
         budgetMs: 5,
         setup: () => ({
-          evaluate: (body: ParsedRequest) => (body.stream ? new Promise<number>(() => {}) : body.tools > 0 ? Promise.reject(new Error('no')) : Promise.resolve(3)),
+          evaluate: (body: ParsedRequest) =>
+            body.stream
+              ? new Promise<number>(() => {})
+              : body.tools > 0
+                ? Promise.reject(new Error('no'))
+                : Promise.resolve(3),
         }),
       },
     },
@@ -197,8 +251,17 @@ test('signals and admission predicates of plugins, and an estimate of a plugin i
   const b = new ProgramBuilder();
   b.signals.push({ key: 'shout', type: 'string', known: 'maybe', provider, arguments: [] });
   b.signals.push({ key: 'output_tokens', type: 'count', known: 'maybe', provider, arguments: [] });
-  b.signals.push({ key: 'roomy', type: 'bool', known: 'maybe', provider, arguments: [{ kind: 'target', target: { kind: 'tier', name: 'A' } }] });
-  const t = testCore(b.program({ tiers: [tier('A', 1)], routes: [route('default', [destination('A', [b.leastTokens()])])] }), { plugins: [plugin] });
+  b.signals.push({
+    key: 'roomy',
+    type: 'bool',
+    known: 'maybe',
+    provider,
+    arguments: [{ kind: 'target', target: { kind: 'tier', name: 'A' } }],
+  });
+  const t = testCore(
+    b.program({ tiers: [tier('A', 1)], routes: [route('default', [destination('A', [b.leastTokens()])])] }),
+    { plugins: [plugin] },
+  );
   const first = t.forward({ body: { text: 'hey you' } });
   expect(t.core.endpoints()[0]?.decodeTokens).toBe(10);
   const second = t.forward({ body: { text: 'hey you' } });
@@ -211,7 +274,10 @@ test('signals and admission predicates of plugins, and an estimate of a plugin i
 test('an asynchronous signal is waited for as long as its budget; late or failed it is unknown', async () => {
   const b = new ProgramBuilder();
   b.signals.push({ key: 'slow', type: 'number', known: 'maybe', provider, arguments: [] });
-  const t = testCore(b.program({ tiers: [tier('A', 1)], routes: [route('default', [destination('A', [b.leastTokens()])])] }), { plugins: [plugin] });
+  const t = testCore(
+    b.program({ tiers: [tier('A', 1)], routes: [route('default', [destination('A', [b.leastTokens()])])] }),
+    { plugins: [plugin] },
+  );
   const ask = async (body: NonNullable<Parameters<typeof request>[0]>['body'], waitMs = 0): Promise<unknown> => {
     const outcome = t.core.router.route(request({ body: body ?? {} }));
     expect(outcome).toBeInstanceOf(Promise);

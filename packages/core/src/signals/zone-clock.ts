@@ -16,7 +16,13 @@ const MINUTE_MS = 60_000;
 
 /** The clock of an IANA time zone such as `Europe/Berlin`. Throws RangeError for one that the platform does not know. */
 export function createZoneClock(zone: string): ZoneClock {
-  const format = new Intl.DateTimeFormat('en-GB', { timeZone: zone, weekday: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+  const format = new Intl.DateTimeFormat('en-GB', {
+    timeZone: zone,
+    weekday: 'short',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  });
   let minute = Number.NaN;
   let time: ZoneTime = { weekday: 0, hour: 0, minuteOfDay: 0 };
   return (epochMs) => {
