@@ -300,6 +300,16 @@ describe('properties', () => {
   });
 });
 
+test('an idle static engine waits for its batch to gather, and starts a full one at once', () => {
+  const start = (requests: number): number => {
+    const engine = createEngine({ latency: latencyFromRates({ prefillTokensPerSecond: 1e6, tokensPerSecond: 50 }), batching: 'static', maxBatch: 4, batchWaitMs: 500 });
+    for (const i of range(requests)) send(engine, { promptTokens: range(16, i * 100), outputTokens: 1 }, i);
+    return engine.nextEventMs() ?? Number.NaN;
+  };
+  expect(start(3)).toBe(500);
+  expect(start(4)).toBeLessThan(10);
+});
+
 test('continuous batching gives more than twice the throughput of static batching on outputs of mixed length', () => {
   const tokensPerSecond = (batching: 'continuous' | 'static'): number => {
     const engine = createEngine({ latency: profile, maxBatch: 32, kvBlocks: 8192, batching });

@@ -355,6 +355,8 @@ export function createEngine(options: EngineOptions): Engine {
         stepEndMs = nowMs + (batching === 'static' ? batchWaitMs : 0);
         stepDurationMs = 0;
       }
+      // a full batch has nothing to wait for
+      if (stepDurationMs === 0 && !advancing && running.length === 0 && waiting.length >= maxBatch) stepEndMs = nowMs;
       return { cancel: (atMs) => cancel(sequence, atMs), cachedTokens: () => Math.max(0, sequence.cachedTokens) };
     },
     advance,
