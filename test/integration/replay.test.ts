@@ -17,7 +17,7 @@ function replay(...options: string[]): Promise<Ended> {
     execFile(
       process.execPath,
       ['--conditions=@signalbox/source', script, ...options],
-      { cwd: root, maxBuffer: 64 * 2 ** 20, timeout: 500_000 },
+      { cwd: root, maxBuffer: 64 * 2 ** 20, timeout: 580_000 },
       (error, stdout, stderr) => resolve({ code: error === null ? 0 : (error.code ?? error.signal), stdout, stderr }),
     );
   });
@@ -25,13 +25,13 @@ function replay(...options: string[]): Promise<Ended> {
 
 test('on the Azure trace, least_tokens and least_latency beat round_robin through the gateway, on mean and p90, in three pooled runs', async () => {
   const { code, stdout, stderr } = await replay('--json');
-  const report = JSON.parse(
-    stdout === '' ? `{"policies": [], "stderr": ${JSON.stringify(stderr)}}` : stdout,
-  ) as ReplayReport;
-  expect(
-    report.policies.map(({ policy }) => policy),
-    stderr,
-  ).toEqual(['round_robin', 'least_tokens', 'least_latency(window: 1h)']);
+  if (stdout === '') throw new Error(stderr);
+  const report = JSON.parse(stdout) as ReplayReport;
+  expect(report.policies.map(({ policy }) => policy)).toEqual([
+    'round_robin',
+    'least_tokens',
+    'least_latency(window: 1h)',
+  ]);
   for (const { policy, rows, served } of report.policies) {
     expect(served.reduce((sum, count) => sum + count, 0)).toBe(3 * report.requests);
     for (const { measure, figure, ms, ratio } of rows) {
@@ -46,9 +46,6 @@ test('on the Azure trace, least_tokens and least_latency beat round_robin throug
     rows.flatMap(({ measure, figure, holds }) => (holds === undefined ? [] : [{ policy, measure, figure, holds }])),
   );
   expect(held).toHaveLength(8);
-  expect(
-    held.filter(({ holds }) => !holds),
-    stderr,
-  ).toEqual([]);
-  expect(code, stderr).toBe(0);
+  expect(held.filter(({ holds }) => !holds)).toEqual([]);
+  expect(code).toBe(0);
 });

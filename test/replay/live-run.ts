@@ -6,6 +6,7 @@ import type { ClientRecord, ReplayOrder } from './client.ts';
 import { startReplayFleet } from './fleet.ts';
 import type { ReplayEndpoint } from './fleet.ts';
 import { startGatewayProcess } from './gateway-process.ts';
+import { busyLagMs, sendLagP99Ms } from './report.ts';
 import type { Run } from './report.ts';
 import type { TraceRequest } from './trace.ts';
 import { warmUp } from './workload.ts';
@@ -21,12 +22,13 @@ export interface LiveOptions {
   readonly compression: number;
   readonly stretch: number;
   /** Told before each run. */
-  readonly onRun: (policy: string, round: number) => void;
+  readonly onRun: (policy: string, round: number, again: boolean) => void;
 }
 
 /**
  * Replays the trace once for each policy and round, the policies in an order that rotates from round to round. Each run has a fresh gateway and
- * engines with empty caches; before it, some requests that are not counted warm both up. Throws if any answer is not whole.
+ * engines with empty caches; before it, some requests that are not counted warm both up. A run in which the client sent its requests late, since the
+ * machine was busy with other things, is made once more, and the one with less lateness counts, whatever came out. Throws if any answer is not whole.
  */
 export async function runLive(trace: readonly TraceRequest[], options: LiveOptions): Promise<readonly Run[]> {
   const { policies, runs, compression, onRun } = options;
@@ -37,8 +39,14 @@ export async function runLive(trace: readonly TraceRequest[], options: LiveOptio
     for (let round = 0; round < runs; round++) {
       for (let turn = 0; turn < policies.length; turn++) {
         const policy = policies[(turn + round) % policies.length] ?? direct;
-        onRun(policy, round);
-        results.push(await runOnce(policy, round, trace, fleet, client, options));
+        onRun(policy, round, false);
+        let run = await runOnce(policy, round, trace, fleet, client, options);
+        if (sendLagP99Ms(run) > busyLagMs) {
+          onRun(policy, round, true);
+          const again = await runOnce(policy, round, trace, fleet, client, options);
+          if (sendLagP99Ms(again) < sendLagP99Ms(run)) run = again;
+        }
+        results.push(run);
       }
     }
   } finally {

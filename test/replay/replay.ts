@@ -63,7 +63,10 @@ async function main(): Promise<number> {
         runs: positive('runs'),
         compression,
         stretch,
-        onRun: (policy, round) => process.stderr.write(`run ${round + 1} of ${values.runs}: ${policy}\n`),
+        onRun: (policy, round, again) =>
+          process.stderr.write(
+            `run ${round + 1} of ${values.runs}: ${policy}${again ? ', again: the machine was busy' : ''}\n`,
+          ),
       });
   const report = makeReport(runs, {
     endpoints: endpoints.map(({ name }) => name),

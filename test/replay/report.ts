@@ -149,8 +149,11 @@ const labels: Readonly<Record<Measure, string>> = { ttft: 'time to first token',
 const formatRatio = ({ ratio, low, high }: Ratio): string =>
   `${ratio.toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)})`;
 
-/** From this 99th percentile of lateness on, the report says that the machine was busy. */
-const busyLagMs = 10;
+/** Above this 99th percentile of lateness the machine was busy with other things: real milliseconds. */
+export const busyLagMs = 10;
+
+/** The 99th percentile of how late requests were sent, real milliseconds; 0 in virtual time. */
+export const sendLagP99Ms = ({ lag }: Run): number => (lag === undefined ? 0 : quantile(lag.sendMs, 0.99));
 
 /** The report as a Markdown table with what it was measured under. */
 export function formatReport(report: ReplayReport): string {
