@@ -207,7 +207,10 @@ class RunningGateway implements Gateway {
       logger: this.#logger,
       limits: { bodyBytes: definition.bodyLimit },
       reportModel: definition.reportModel === 'real' ? 'real' : 'asked',
-      hooks: { unrouted: (end) => this.#metrics.recordUnrouted(end.status, end.code, end.durationMs) },
+      hooks: {
+        unrouted: (end) => this.#metrics.recordUnrouted(end.status, end.code, end.durationMs),
+        limitHeaders: (decision) => this.#core.limitHeaders(decision),
+      },
       ...(tls === undefined ? {} : { tls: { cert: this.#pem(tls.cert), key: this.#pem(tls.key) } }),
     });
   }
