@@ -5,13 +5,18 @@ import { connect, type Socket } from 'node:net';
 export class RawClient {
   readonly socket: Socket;
   private chunks: Buffer[] = [];
+  private wake: () => void = () => undefined;
   ended = false;
   reset = false;
 
   constructor(port: number) {
     this.socket = connect(port, '127.0.0.1');
     this.socket.setNoDelay(true);
-    this.socket.on('data', (data: Buffer) => this.chunks.push(data));
+    this.socket.on('data', (data: Buffer) => {
+      this.chunks.push(data);
+      this.wake();
+    });
+    this.socket.on('close', () => this.wake());
     this.socket.on('end', () => (this.ended = true));
     this.socket.on('error', () => (this.reset = true));
   }
@@ -42,7 +47,7 @@ export class RawClient {
   async until(done: (text: string) => boolean): Promise<string> {
     while (!done(this.text)) {
       if (this.socket.closed) throw new Error(`closed with: ${this.text}`);
-      await Promise.race([once(this.socket, 'data'), once(this.socket, 'close')]);
+      await new Promise<void>((resolve) => (this.wake = resolve));
     }
     return this.text;
   }
