@@ -19,3 +19,4 @@ export type {
   Router,
   RouteRequest,
 } from './router.ts';
+export { unsupportedParts } from './unsupported.ts';

@@ -36,6 +36,7 @@ Each finding has a code; signalbox explain-code E0203 tells more about it.`,
     const loader = createPolicyLoader({ cwd: terminal.cwd, allowPlugins: input.texts('allow-plugin'), strict: input.flag('strict') });
     const diagnostics: Diagnostic[] = [];
     const sources = new Map<string, string>();
+    const notices: string[] = [];
     let fixed = 0;
     for (const path of input.positionals) {
       let loaded = loader.load(path);
@@ -47,10 +48,12 @@ Each finding has a code; signalbox explain-code E0203 tells more about it.`,
         }
       }
       diagnostics.push(...loaded.diagnostics);
+      notices.push(...loaded.notices);
       for (const [file, text] of loaded.sources) sources.set(file, text);
     }
     if (fixed > 0) terminal.err(`made ${fixed} ${fixed === 1 ? 'fix' : 'fixes'}\n`);
     report(format, sortDiagnostics(diagnostics), sources, input.positionals.length, terminal);
+    for (const notice of notices) terminal.err(`note: ${notice}\n`);
     const warned = diagnostics.some(({ severity }) => severity === 'warning');
     return Promise.resolve(hasErrors(diagnostics) || (warned && input.flag('deny-warnings')) ? EXIT_FAILED : EXIT_OK);
   },

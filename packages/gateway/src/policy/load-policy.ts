@@ -2,6 +2,7 @@ import { relative, resolve } from 'node:path';
 import { createOptionChecker } from '@signalbox/config';
 import type { Plugin } from '@signalbox/plugin-api';
 import { toManifest } from '@signalbox/plugin-api';
+import { unsupportedParts } from '@signalbox/core';
 import type { Diagnostic, PolicyProgram, Sources } from '@signalbox/policy';
 import { compilePolicy, renderText } from '@signalbox/policy';
 import { BUILTIN_PLUGINS } from '../plugins/builtin-plugins.ts';
@@ -14,6 +15,8 @@ export interface LoadedPolicy {
   /** Present if there are no errors. */
   readonly program: PolicyProgram | undefined;
   readonly diagnostics: readonly Diagnostic[];
+  /** What the policy says and this build does not act on, a sentence each. */
+  readonly notices: readonly string[];
   /** Texts by the file id that spans carry, for rendering. */
   readonly sources: Sources;
   /** Absolute paths of every file that took part, present or not, for the watcher. */
@@ -76,15 +79,16 @@ export function createPolicyLoader({ cwd, allowPlugins, strict = false, plugins 
         strict,
       });
       const sources = new Map(files.map((file) => [file.path, file.text]));
-      return { program, diagnostics, sources, paths: [absolute, ...reader.paths], packages };
+      const notices = program === undefined ? [] : unsupportedParts(program);
+      return { program, diagnostics, notices, sources, paths: [absolute, ...reader.paths], packages };
     },
   };
 }
 
-/** The findings as people read them, with a closing count. Empty for none. */
-export function findingsText(loaded: LoadedPolicy, colour: boolean): string {
-  if (loaded.diagnostics.length === 0) return '';
-  return renderText(loaded.diagnostics, loaded.sources, { color: colour });
+/** The findings and notices as people read them. Empty for none. */
+export function findingsText({ diagnostics, sources, notices }: LoadedPolicy, colour: boolean): string {
+  const findings = diagnostics.length === 0 ? '' : renderText(diagnostics, sources, { color: colour });
+  return findings + notices.map((notice) => `note: ${notice}\n`).join('');
 }
 
 /** Relative to `cwd` where the file lies below it, else absolute. */
