@@ -1,9 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { createPolicyLoader } from '../../packages/gateway/src/policy/load-policy.ts';
-import { compilePolicy, diagnosticCodes } from '../../packages/policy/src/index.ts';
+import { compilePolicy, diagnosticCodes, formatPolicy } from '../../packages/policy/src/index.ts';
 import { createOptionChecker } from '../../packages/config/src/index.ts';
 import { BUILTIN_PLUGINS } from '../../packages/gateway/src/plugins/builtin-plugins.ts';
 import { toManifest } from '../../packages/plugin-api/src/index.ts';
@@ -57,4 +59,79 @@ test('example policies compile with the loader that serve uses', () => {
   expect(policies.length).toBeGreaterThan(0);
   const findings = policies.flatMap((name) => loader.load(`examples/policies/${name}`).diagnostics);
   expect(findings).toEqual([]);
+});
+
+test('example policies and the quickstart are in the canonical layout', () => {
+  const paths = readdirSync(join(root, 'examples'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.route') && !name.includes('node_modules'))
+    .map((name) => `examples/${name}`);
+  const unformatted = [...paths, 'packages/gateway/policies/quickstart.route'].filter((path) => {
+    const text = readFileSync(join(root, path), 'utf8');
+    return formatPolicy(text, { file: path }).text !== text;
+  });
+  expect(paths.length).toBeGreaterThan(5);
+  expect(unformatted).toEqual([]);
+});
+
+/** Pages that people read: the README, everything under docs but generated pages of diagnostics, the READMEs of packages and examples. */
+function pages(): string[] {
+  const below = (folder: string): string[] =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter(
+        (name) => name.endsWith('.md') && !name.includes('node_modules') && !name.includes('reference/diagnostics/'),
+      )
+      .map((name) => `${folder}/${name.replaceAll('\\', '/')}`);
+  return ['README.md', 'CONTRIBUTING.md', ...['docs', 'packages', 'plugins', 'examples'].flatMap(below)];
+}
+
+test('links between files lead to files and headings that exist', () => {
+  const slug = (heading: string): string =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-');
+  const broken = pages().flatMap((page) =>
+    [...readFileSync(join(root, page), 'utf8').matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)]*))?\)/g)]
+      .filter(([, path = '', anchor]) => {
+        const target = path === '' ? join(root, page) : join(root, dirname(page), path);
+        if (!existsSync(target)) return true;
+        if (anchor === undefined) return false;
+        const headings = [...readFileSync(target, 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+          slug(heading),
+        );
+        return !headings.includes(anchor);
+      })
+      .map(([link]) => `${page}: ${link}`),
+  );
+  expect(broken).toEqual([]);
+});
+
+test('TypeScript blocks marked `ts check` are accepted by the compiler', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'signalbox-docs-'));
+  try {
+    const blocks = pages().flatMap((page) => [
+      ...readFileSync(join(root, page), 'utf8').matchAll(/^```ts check\n([\s\S]*?)^```/gm),
+    ]);
+    expect(blocks.length).toBeGreaterThan(0);
+    blocks.forEach(([, text = ''], index) => writeFileSync(join(folder, `block-${index}.mts`), text));
+    writeFileSync(
+      join(folder, 'tsconfig.json'),
+      JSON.stringify({
+        extends: join(root, 'tsconfig.json'),
+        compilerOptions: {
+          typeRoots: [join(root, 'node_modules/@types')],
+          isolatedDeclarations: false,
+          declaration: false,
+          paths: { '@signalbox/*': [join(root, 'packages/*/src/index.ts')] },
+        },
+        include: ['*.mts'],
+      }),
+    );
+    const { stdout } = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder], {
+      encoding: 'utf8',
+    });
+    expect(stdout).toBe('');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

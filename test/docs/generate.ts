@@ -170,7 +170,7 @@ function argument({ name, kind, optional, default: standard }: Parameter): strin
     { slo: '"objective"', limit: '"limit"', target: 'tier "…"', window: '"mon-fri 09:00-17:00"' }[kind as string] ??
     `${name}${kind === 'zone' ? ': "Europe/Berlin"' : ''}`;
   if (optional !== true) return form;
-  return `[${form}${standard === undefined ? '' : ` = ${String(standard)}`}]`;
+  return `[${form}${standard === undefined ? '' : ` = ${JSON.stringify(standard)}`}]`;
 }
 
 function pluginTables(): string {
