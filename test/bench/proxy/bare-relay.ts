@@ -3,7 +3,7 @@
  * libraries can leave out, in the cheapest way known: the body as one buffer, `Pool.dispatch` with a handler that writes straight to the response, a reply of known
  * length sent together with its head, and no timers, limits, logs or metrics.
  *
- * Run: `node test/bench/proxy/bare-relay.ts LISTEN_PORT ENDPOINT_PORT…`
+ * Run: `node test/bench/proxy/bare-relay.ts LISTEN_PORT ENDPOINT_PORT…`; with READ_BODY=1 in the environment it parses each body for its model.
  */
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -88,7 +88,14 @@ class Relay implements Dispatcher.DispatchHandler {
   }
 }
 
+const readsBody = process.env['READ_BODY'] === '1';
+
+function modelOf(body: Buffer): string | undefined {
+  return (JSON.parse(body.toString()) as { readonly model?: string }).model;
+}
+
 function relay(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
+  if (readsBody && modelOf(body) === undefined) throw new Error('the body names no model');
   const endpoint = leastBusy();
   if (endpoint === undefined) throw new Error('no endpoint ports were given');
   endpoint.requestsInFlight++;

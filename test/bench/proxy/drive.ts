@@ -1,6 +1,5 @@
 /** Runs the load generator on a subject and reads what the subject used meanwhile. */
-import { createInterface } from 'node:readline';
-import { cpuTimeUs, machineTime, startOnCore } from './processes.ts';
+import { cpuTimeUs, linesOf, machineTime, startOnCore } from './processes.ts';
 import type { Child } from './processes.ts';
 import type { Programs } from './tools.ts';
 import type { Work } from './work.ts';
@@ -58,7 +57,7 @@ export async function drive(
 ): Promise<Measured> {
   const headers = run.headers.flatMap((line) => ['-H', line]);
   const args = ['-p', run.port, '-f', run.bodies[body], ...headers, ...flags].map(String);
-  const load = startOnCore(DRIVER_CORE, { file: run.programs.load, args }, run.niceness);
+  const load = startOnCore(DRIVER_CORE, { file: run.programs.load, args }, { niceness: run.niceness });
   const watched = run.subject === run.mock ? [run.mock.pid] : [run.subject.pid, run.mock.pid];
   const reading = (): { cpu: number[]; machine: ReturnType<typeof machineTime> } => ({
     cpu: watched.map(cpuTimeUs),
@@ -68,7 +67,7 @@ export async function drive(
   let to = from;
   let text = '';
   let waiting: Promise<void> | undefined;
-  for await (const line of createInterface({ input: load.stdout })) {
+  for await (const line of linesOf(load)) {
     if (line === 'measuring') {
       from = reading();
       waiting = during?.();

@@ -1,8 +1,8 @@
 /** Child processes on a chosen core, what they have used, and their end. Linux only: reads /proc. */
 import { spawn } from 'node:child_process';
-import type { ChildProcessByStdio } from 'node:child_process';
-import { readFileSync, readdirSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readdirSync } from 'node:fs';
 import { createServer, connect } from 'node:net';
+import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 
 /** `getconf CLK_TCK`; fixed at 100 on every architecture that Node runs on. */
@@ -17,7 +17,8 @@ export interface Command {
 
 export interface Child {
   readonly pid: number;
-  readonly stdout: Readable;
+  /** Its output, unless that goes to a file. */
+  readonly stdout: Readable | undefined;
   /** The last part of its error output. */
   errorText(): string;
   /** Exit code, or the signal's name. */
@@ -27,13 +28,21 @@ export interface Child {
   stop(): Promise<void>;
 }
 
+export interface StartOptions {
+  readonly niceness?: number;
+  /** Where its output goes; a pipe to this process if absent. */
+  readonly outputFile?: string;
+}
+
 /** Starts a command bound to one core. `taskset` replaces itself by the command, so the pid is the command's. */
-export function startOnCore(core: number, command: Command, niceness = 0): Child {
+export function startOnCore(core: number, command: Command, { niceness = 0, outputFile }: StartOptions = {}): Child {
   const args = ['-n', String(niceness), 'taskset', '-c', String(core), command.file, ...command.args];
-  const child: ChildProcessByStdio<null, Readable, Readable> = spawn('nice', args, {
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const output = outputFile === undefined ? 'pipe' : openSync(outputFile, 'w');
+  const child = spawn('nice', args, {
+    stdio: ['ignore', output, 'pipe'],
     env: { ...process.env, ...command.env },
   });
+  if (typeof output === 'number') closeSync(output);
   const { pid } = child;
   if (pid === undefined) throw new Error(`could not start ${command.file}: is "nice" on the PATH?`);
   const isRunning = (): boolean => child.exitCode === null && child.signalCode === null;
@@ -42,7 +51,7 @@ export function startOnCore(core: number, command: Command, niceness = 0): Child
   };
   process.once('exit', endWithParent);
   let errors = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     errors = (errors + text).slice(-STDERR_KEPT);
   });
   const exited = new Promise<number | string>((resolve) => {
@@ -53,7 +62,7 @@ export function startOnCore(core: number, command: Command, niceness = 0): Child
   });
   return {
     pid,
-    stdout: child.stdout,
+    stdout: child.stdout ?? undefined,
     errorText: () => errors,
     exited,
     isRunning,
@@ -151,4 +160,10 @@ export function accepts(port: number): Promise<boolean> {
     };
     socket.once('connect', settle(true)).once('error', settle(false));
   });
+}
+
+/** The output of a process, line by line, until it ends. */
+export function linesOf(child: Child): AsyncIterable<string> {
+  if (child.stdout === undefined) throw new Error('its output goes to a file');
+  return createInterface({ input: child.stdout });
 }

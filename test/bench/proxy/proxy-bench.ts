@@ -7,7 +7,6 @@ import { request } from 'node:http';
 import type { RequestOptions } from 'node:http';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BenchOptions, BenchReport } from '../report.ts';
@@ -16,7 +15,7 @@ import { DRIVER_CORE, SUBJECT_CORE } from './drive.ts';
 import type { Run } from './drive.ts';
 import { MODES, SSE, SUITES } from './modes.ts';
 import type { ModeResult, ProxyMode } from './modes.ts';
-import { accepts, freePort, startOnCore } from './processes.ts';
+import { accepts, freePort, linesOf, startOnCore } from './processes.ts';
 import type { Child } from './processes.ts';
 import { SUBJECTS } from './subjects.ts';
 import type { Place, Subject } from './subjects.ts';
@@ -38,8 +37,8 @@ export interface ProxyBenchOptions extends BenchOptions {
 }
 
 async function startMock(programs: Programs, niceness: number): Promise<{ mock: Child; ports: number[] }> {
-  const mock = startOnCore(DRIVER_CORE, { file: programs.mock, args: [String(ENDPOINTS)] }, niceness);
-  for await (const line of createInterface({ input: mock.stdout })) {
+  const mock = startOnCore(DRIVER_CORE, { file: programs.mock, args: [String(ENDPOINTS)] }, { niceness });
+  for await (const line of linesOf(mock)) {
     const [word, ...ports] = line.split(' ');
     if (word === 'ready') return { mock, ports: ports.map(Number) };
   }
@@ -142,9 +141,9 @@ async function measureOnce(subject: Subject, mode: ProxyMode, context: Context):
     const command = subject.prepare(place);
     if (command !== undefined) {
       mkdirSync(directory, { recursive: true });
-      child = startOnCore(SUBJECT_CORE, command, niceness);
+      // A file, since a pipe that is read too slowly would hold the subject up.
+      child = startOnCore(SUBJECT_CORE, command, { niceness, outputFile: join(directory, 'output') });
       port = place.port;
-      child.stdout.resume();
     }
     const headers = subject.headers?.(place) ?? [];
     await waitForAnswers(child, { name: subject.name, port, headers, mockPort: firstPort });

@@ -118,14 +118,15 @@ function ownScript(
     prepare: (place) => ({
       file: process.execPath,
       args: [...nodeOptions, script, String(place.port), ...place.endpointPorts.map(String)],
-      env: PRODUCTION,
+      env: { ...PRODUCTION, ...env },
     }),
   };
 }
 
 const SOURCE_OPTIONS = ['--conditions=@signalbox/source'];
-const bareRelay = ownScript('bare relay', 'always', 'bare-relay.ts', []);
-const dataPlane = ownScript('data plane', 'asked', 'data-plane.ts', SOURCE_OPTIONS);
+const bareRelay = ownScript('bare relay', { takesPart: 'always', file: 'bare-relay.ts' });
+const readingRelay = ownScript('reading relay', { takesPart: 'asked', file: 'bare-relay.ts', env: { READ_BODY: '1' } });
+const dataPlane = ownScript('data plane', { takesPart: 'asked', file: 'data-plane.ts', nodeOptions: SOURCE_OPTIONS });
 
 const portkeyMain = fileURLToPath(
   new URL('portkey/node_modules/@portkey-ai/gateway/build/start-server.js', import.meta.url),
@@ -153,19 +154,24 @@ const portkey: Subject = {
 const built = join(repository, 'packages/gateway/dist/main.js');
 const source = join(repository, 'packages/gateway/src/main.ts');
 
-/** From `dist`, as users run it; or from its TypeScript sources. */
-function signalbox(from: 'built' | 'source'): Subject {
-  const main = from === 'built' ? built : source;
-  const nodeOptions = from === 'built' ? [] : SOURCE_OPTIONS;
+interface SignalboxOptions {
+  readonly name: string;
+  readonly takesPart: Subject['takesPart'];
+  readonly main: string;
+  readonly nodeOptions?: readonly string[];
+  readonly options?: readonly string[];
+}
+
+function signalbox({ name, takesPart, main, nodeOptions = [], options = [] }: SignalboxOptions): Subject {
   return {
-    name: from === 'built' ? 'signalbox' : 'signalbox (source)',
-    takesPart: from === 'built' ? 'always' : 'asked',
+    name,
+    takesPart,
     missing: () => (existsSync(main) ? undefined : `${main} is not there: npm run build`),
     prepare(place) {
       const endpoints = place.endpointPorts.map((port) => `"http://127.0.0.1:${port}"`).join(', ');
       const values = { PORT: place.port, ADMIN_PORT: place.adminPort, ENDPOINTS: endpoints };
       const path = writeConfiguration(place, 'five-rules.route', fromTemplate('five-rules.route.template', values));
-      return { file: process.execPath, args: [...nodeOptions, main, 'serve', path], env: PRODUCTION };
+      return { file: process.execPath, args: [...nodeOptions, main, 'serve', path, ...options], env: PRODUCTION };
     },
   };
 }
@@ -178,7 +184,9 @@ export const SUBJECTS: readonly Subject[] = [
   haproxy,
   bareRelay,
   portkey,
+  readingRelay,
   dataPlane,
-  signalbox('built'),
-  signalbox('source'),
+  signalbox({ name: 'signalbox', takesPart: 'always', main: built }),
+  signalbox({ name: 'signalbox (quiet)', takesPart: 'asked', main: built, options: ['--log-level', 'error'] }),
+  signalbox({ name: 'signalbox (source)', takesPart: 'asked', main: source, nodeOptions: SOURCE_OPTIONS }),
 ];
