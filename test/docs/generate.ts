@@ -48,7 +48,7 @@ export async function generatedPages(): Promise<ReadonlyMap<string, string>> {
   );
   pages.set(
     'reference/plugins.md',
-    `${GENERATED}# First-party plugins\n\nIn scope in every policy without a prefix.\n\n${pluginTables()}`,
+    `${GENERATED}# First-party plugins\n\nIn scope in every policy without a prefix. A name leads to the page beside its code.\n\n${pluginTables()}`,
   );
   pages.set('reference/names.md', namesPage());
   pages.set('../README.md', await printedReadme(readFileSync(join(docsRoot, '../README.md'), 'utf8')));
@@ -183,12 +183,17 @@ function pluginTables(): string {
       ([kind, list]) =>
         `## ${kind}\n\n| name | what it does | options | reads |\n| --- | --- | --- | --- |\n${list
           .map(
-            ({ entry }) =>
-              `| \`${entry.name}\`${typeOf(entry)} | ${cell(entry.doc)} | ${options(entry.options)} | ${(entry.reads ?? []).map((key) => `\`${key}\``).join(' ')} |`,
+            ({ family, entry }) =>
+              `| ${linked(family, entry)}${typeOf(entry)} | ${cell(entry.doc)} | ${options(entry.options)} | ${(entry.reads ?? []).map((key) => `\`${key}\``).join(' ')} |`,
           )
           .join('\n')}\n`,
     )
     .join('\n');
+}
+
+/** The name, leading to the README of its folder: `plugins/strategies/src/scorer-round-robin`. */
+function linked(family: string, { kind, name }: ManifestEntry): string {
+  return `[\`${name}\`](../../plugins/${family}/src/${kind}-${name.replaceAll(/[._]/g, '-')}/README.md)`;
 }
 
 function typeOf({ type, cost }: ManifestEntry): string {
