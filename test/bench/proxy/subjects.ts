@@ -104,12 +104,15 @@ const haproxy: Subject = {
   },
 };
 
-function ownScript(
-  name: string,
-  takesPart: Subject['takesPart'],
-  file: string,
-  nodeOptions: readonly string[],
-): Subject {
+interface ScriptOptions {
+  readonly takesPart: Subject['takesPart'];
+  readonly file: string;
+  readonly nodeOptions?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A script of this folder that takes its port and the endpoints' as arguments. */
+function ownScript(name: string, { takesPart, file, nodeOptions = [], env = {} }: ScriptOptions): Subject {
   const script = fileURLToPath(new URL(file, import.meta.url));
   return {
     name,
