@@ -1,5 +1,5 @@
 import { createBound, frame as frameParts } from '@signalbox/chwbl';
-import { isNumericType, SignalboxError } from '@signalbox/plugin-api';
+import { isKnown, isNumericType, SignalboxError } from '@signalbox/plugin-api';
 import type {
   AdmissionInstance,
   AsyncSignalInstance,
@@ -237,7 +237,8 @@ class Binder {
       this.#addStep(3, index, numeric, this.#bindBuiltinSla(signal));
     } else {
       const bound = bindBuiltinSignal(signal.key, signal.arguments, this.#context.sources);
-      this.#addStep(0, index, numeric, bound?.produce ?? (() => undefined));
+      if (bound?.numeric === true && numeric) this.#steps.push({ order: 0, index, numeric, produce: bound.produce });
+      else this.#addStep(0, index, numeric, bound?.produce ?? (() => undefined));
     }
   }
 
@@ -636,11 +637,14 @@ class Binder {
         source: 'gateway',
       });
     }
-    const argument = first.arguments.find((one) => one.kind === 'expression');
-    const key =
-      argument?.kind === 'expression'
-        ? this.#evaluators.value(argument.expression)
-        : (frame: unknown) => (frame as Frame).request?.tenant;
+    const parts = first.arguments.flatMap((one) =>
+      one.kind === 'expression' ? [this.#evaluators.value(one.expression)] : [],
+    );
+    const key: RequestValue = (frame) => {
+      const values = parts.map((part) => part(frame));
+      if (!values.every(isKnown)) return undefined;
+      return values.length === 1 ? values[0] : frameParts(values.map(textOf));
+    };
     const weight = (name: string, otherwise: number): number => {
       const argument = first.arguments.find((one) => one.kind === 'value' && one.name === name);
       const given = argument?.kind === 'value' ? argument.value : first.options?.[name];
@@ -683,7 +687,7 @@ class Binder {
             },
       retries,
       retryOn: new Set(source.with.retry?.on ?? DEFAULT_RETRY_CAUSES),
-      retryByDefault: source.with.retry === undefined,
+      retryByDefault: source.with.retry?.on === undefined,
       fallbacks: [],
       with: this.#bindModifiers(source.with),
       recorded: recordedProperties(source),

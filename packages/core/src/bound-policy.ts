@@ -135,7 +135,7 @@ export interface BoundDestination {
   readonly affinity: BoundAffinity | undefined;
   readonly retries: number;
   readonly retryOn: ReadonlySet<FailureCause>;
-  /** `retry` was not written: 500s are not among the causes, but an error event before any output is. */
+  /** Causes of `retry` were not written: 500s are not among them, but an error event before any output is. */
   readonly retryByDefault: boolean;
   readonly fallbacks: readonly BoundFallback[];
   readonly with: BoundModifiers;

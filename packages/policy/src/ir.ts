@@ -209,7 +209,8 @@ export interface Modifiers {
   readonly attemptTimeout?: Expression;
   readonly firstToken?: Expression;
   readonly idle?: Expression;
-  readonly retry?: { readonly attempts: number; readonly on: readonly FailureCause[] };
+  /** Without `on`: for what is always safe to repeat (no connection, 503, 429, no first token, an error event before any output). */
+  readonly retry?: { readonly attempts: number; readonly on?: readonly FailureCause[] };
   readonly fallbacks?: readonly { readonly target: TargetRef; readonly on: readonly FailureCause[]; readonly span: Span }[];
   readonly hedge?: { readonly after?: Expression; readonly share?: number };
   readonly mirror?: readonly { readonly target: TargetRef; readonly share: number }[];

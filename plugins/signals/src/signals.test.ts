@@ -25,10 +25,10 @@ const chat: ParsedRequestParts = {
   ],
 };
 
-test('questions, words and turns look at the last user message and at all messages', () => {
+test('questions and words look at the last user message, turns counts the user messages', () => {
   expect(evaluate('questions', chat)).toBe(2);
   expect(evaluate('words', chat)).toBe(5);
-  expect(evaluate('turns', chat)).toBe(4);
+  expect(evaluate('turns', chat)).toBe(2);
 });
 
 test('a request without a user message has no questions and no words', () => {

@@ -77,7 +77,7 @@ const BUILTIN: { readonly [key: string]: Bind } = {
   json_schema: ofBody((parsed) => parsed.jsonSchema),
   user: ofBody((parsed) => parsed.user),
   path: ofBody((parsed) => parsed.path),
-  turns: countOfBody((parsed) => parsed.messages().length),
+  turns: countOfBody((parsed) => parsed.messages().filter(({ role }) => role === 'user').length),
   questions: countOfBody((parsed) => countQuestions(parsed.lastUserMessage() ?? '')),
   words: countOfBody((parsed) => countWords(parsed.lastUserMessage() ?? '')),
   'complexity.textbook': countOfBody(textbookComplexity),
@@ -98,8 +98,9 @@ const BUILTIN: { readonly [key: string]: Bind } = {
   header: (given) => {
     const name = textArgument(given, 'name').toLowerCase();
     return value((frame) => {
-      const headers = frame.request?.headers;
-      return headers !== undefined && Object.hasOwn(headers, name) ? headers[name] : undefined;
+      // What a name finds on the prototype is no string.
+      const found: unknown = frame.request?.headers[name];
+      return typeof found === 'string' ? found : undefined;
     });
   },
   metadata: (given) => {

@@ -255,6 +255,12 @@ const checkGroup = (
   return innerClosed !== undefined && node.when === undefined ? innerClosed : undefined;
 };
 
+/** What is known of a block so far, with the files that are spliced into it. */
+interface BlockState {
+  closed: Closed | undefined;
+  defaultSpan: Span | undefined;
+}
+
 /** Checks the statements of a block in order. Gives what closes it, if anything does. `muted`: it is reported as unreachable already. */
 const checkStatements = (
   work: Work,
@@ -264,14 +270,13 @@ const checkStatements = (
   file: LoadedFile | undefined,
   isGroup: boolean,
   muted: boolean,
-  before?: { closed: Closed | undefined },
+  before?: BlockState,
 ): Closed | undefined => {
   const { session } = work;
-  const state = before ?? { closed: undefined };
+  const state = before ?? { closed: undefined, defaultSpan: undefined };
   const close = (closed: Closed): void => {
     state.closed ??= closed;
   };
-  let defaultSpan: Span | undefined;
   for (const statement of statements) {
     checkAnnotations(session, statement, work.allowances);
     if (isGroup && !['let', 'group', 'route', 'default', 'admission', 'broken'].includes(statement.kind)) {
@@ -327,13 +332,13 @@ const checkStatements = (
       }
       case 'default':
         work.lastRoute = statement.head;
-        if (defaultSpan !== undefined)
+        if (state.defaultSpan !== undefined)
           session.report('E0214', statement.head, 'a second default in one block', {
-            labels: [{ span: defaultSpan, message: 'the first stands here' }],
+            labels: [{ span: state.defaultSpan, message: 'the first stands here' }],
           });
         else if (state.closed !== undefined && !muted) reportUnreachable(work, statement.head, state.closed);
         checkDefault(work, block, around, statement);
-        defaultSpan ??= statement.head;
+        state.defaultSpan ??= statement.head;
         close({ span: statement.head, isDefault: true });
         break;
       case 'admission':

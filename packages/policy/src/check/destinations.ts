@@ -143,6 +143,13 @@ export const checkDestination = (
 export const checkOrder = (session: Session, block: Block, by: ByNode): readonly OrderKey[] | undefined => {
   const place: Place = { scope: 'request', block, clause: 'by' };
   const keys: OrderKey[] = [];
+  const [, second] = by.tiers;
+  if (second !== undefined) {
+    session.report('E0311', second.span, 'a queue has one order', {
+      help: 'equals of one order come in the order in which they arrived',
+    });
+    return undefined;
+  }
   for (const tier of by.tiers) {
     const inner = withoutParens(tier);
     const name = inner.kind === 'name' ? inner : inner.kind === 'call' ? inner.callee : undefined;

@@ -2,7 +2,7 @@ import type { ValueType } from '@signalbox/plugin-api';
 import { suggest } from '../diagnostics/suggest.ts';
 import type { Expression, FailureCause, Modifiers } from '../ir.ts';
 import { withoutParens } from '../syntax/ast.ts';
-import type { ArgsNode, WithNode } from '../syntax/ast.ts';
+import type { ArgNode, WithNode } from '../syntax/ast.ts';
 import type { Span } from '../syntax/span.ts';
 import { PRIORITIES } from './catalogue/built-in-signals.ts';
 import { modifierTable, modifierNames } from './catalogue/modifiers.ts';
@@ -45,7 +45,8 @@ const CAUSES: readonly FailureCause[] = [
 
 const FALLBACK_CAUSES: readonly FailureCause[] = ['saturated', 'connect', 'error', 'timeout', 'first_token'];
 
-const RETRY_CAUSES: readonly FailureCause[] = ['connect', 'error', 'first_token'];
+/** A request that is too long for one endpoint of a destination is too long for the others. */
+const RETRY_CAUSES: readonly FailureCause[] = CAUSES.filter((cause) => cause !== 'context_exceeded');
 
 /** What a `with` clause makes, and whether all of it was right. */
 export interface CheckedModifiers {
@@ -61,14 +62,12 @@ const durationOf = (work: Work): Expression | undefined => {
   return checkDuration(work, expression, value.node) ? expression : undefined;
 };
 
-/** `on: [connect, error]`. */
+/** `on: [connect, error]`; undefined where an error has been reported. */
 const causesOf = (
   work: Work,
-  args: ArgsNode | undefined,
-  standard: readonly FailureCause[],
+  item: ArgNode,
+  allowed: readonly FailureCause[],
 ): readonly FailureCause[] | undefined => {
-  const item = named(args, 'on');
-  if (item === undefined) return standard;
   const inner = withoutParens(item.value);
   const nodes = inner.kind === 'list' ? inner.items : [inner];
   const causes: FailureCause[] = [];
@@ -76,19 +75,19 @@ const causesOf = (
   for (const node of nodes) {
     const word = withoutParens(node);
     const text = word.kind === 'name' ? word.text : word.kind === 'string' ? word.value : undefined;
-    const cause = CAUSES.find((known) => known === text);
+    const cause = allowed.find((known) => known === text);
     if (cause !== undefined) {
       if (!causes.includes(cause)) causes.push(cause);
       continue;
     }
     fine = false;
-    const near = text === undefined ? undefined : suggest(text, CAUSES);
+    const near = text === undefined ? undefined : suggest(text, allowed);
     work.session.report(
       'E0405',
       node.span,
-      `\`${work.session.textOf(node.span)}\` is no cause`,
+      `\`${work.session.textOf(node.span)}\` is no cause of a ${work.node.name.text}`,
       near === undefined
-        ? { help: `causes are ${CAUSES.join(', ')}` }
+        ? { help: `causes are ${allowed.join(', ')}` }
         : {
             help: `did you mean \`${near}\`?`,
             fix: { message: `write \`${near}\``, edits: [{ span: node.span, text: near }] },
@@ -97,7 +96,7 @@ const causesOf = (
   }
   if (nodes.length === 0) {
     work.session.report('E0405', item.value.span, 'the list of causes is empty', {
-      help: `causes are ${CAUSES.join(', ')}`,
+      help: `causes are ${allowed.join(', ')}`,
     });
     return undefined;
   }
@@ -172,14 +171,16 @@ const checkOne = (work: Work): boolean => {
     case 'retry': {
       const value = singleValue(work, ['on']);
       const attempts = value === undefined ? undefined : numberOf(work, value.node, 'retry', 0, 10);
-      const on = value === undefined ? undefined : causesOf(work, value.args, RETRY_CAUSES);
-      if (attempts === undefined || on === undefined) return false;
-      draft.retry = { attempts, on };
+      const item = named(value?.args, 'on');
+      const on = item === undefined ? undefined : causesOf(work, item, RETRY_CAUSES);
+      if (attempts === undefined || (item !== undefined && on === undefined)) return false;
+      draft.retry = { attempts, ...(on === undefined ? {} : { on }) };
       return true;
     }
     case 'fallback': {
       const found = targetOf(work, node.parts, ['on']);
-      const on = found === undefined ? undefined : causesOf(work, found.args, FALLBACK_CAUSES);
+      const item = named(found?.args, 'on');
+      const on = item === undefined ? FALLBACK_CAUSES : causesOf(work, item, CAUSES);
       if (found === undefined || on === undefined) return false;
       draft.fallbacks = [...(draft.fallbacks ?? []), { target: found.target, on, span: node.span }];
       return true;

@@ -1,5 +1,5 @@
 import { isNumericType } from '@signalbox/plugin-api';
-import type { Expression, FailureCause, Modifiers, OrderKey, PolicyProgram, RefArgument } from '../ir.ts';
+import type { Expression, Modifiers, OrderKey, PolicyProgram, RefArgument } from '../ir.ts';
 
 /** Which function of `Evaluators` an expression of a program is for. */
 export type Role = 'predicate' | 'value' | 'filter' | 'score';
@@ -85,19 +85,6 @@ export function modifierExpressions(modifiers: Modifiers): readonly Expression[]
     modifiers.maxWait,
   ];
   return single.filter((expression) => expression !== undefined);
-}
-
-/** The causes for which any retry or fallback of the program applies. */
-export function usedCauses(program: PolicyProgram): ReadonlySet<FailureCause> {
-  const causes = new Set<FailureCause>();
-  for (const route of program.routes) {
-    for (const step of route.steps) {
-      if (step.kind !== 'destination') continue;
-      for (const cause of step.with.retry?.on ?? []) causes.add(cause);
-      for (const fallback of step.with.fallbacks ?? []) for (const cause of fallback.on) causes.add(cause);
-    }
-  }
-  return causes;
 }
 
 function roleOfArgument(expression: Expression): Role {

@@ -4,7 +4,7 @@ import type { TraceLeaf } from './evaluate.ts';
 import { interpret } from './interpret.ts';
 import { constant, hostOf, programOf, SPAN } from './program.fixture.ts';
 import { poolTargets, readsOf } from './reads.ts';
-import { expressionRoles, usedCauses } from './roles.ts';
+import { expressionRoles } from './roles.ts';
 import { referenceName } from './trace-expression.ts';
 
 const complexity: Expression = { kind: 'signal', index: 0, type: 'number', scope: 'request', span: { file: 'a.route', start: 11, end: 21 } };
@@ -113,12 +113,5 @@ describe('what a program uses', () => {
   test('references are named as they are written', () => {
     expect(among.signals.map(referenceName)).toEqual(['header("x-slo")', 'sla("interactive", at: tier "70B")']);
     expect(among.properties.map(referenceName)).toEqual(['among(…, 3)']);
-  });
-
-  test('causes are collected from retries and fallbacks', () => {
-    const [route] = program.routes;
-    const [step] = route?.steps ?? [];
-    const steps = step?.kind === 'destination' ? [{ ...step, with: { retry: { attempts: 1, on: ['connect'] as const } } }] : [];
-    expect([...usedCauses({ ...program, routes: route === undefined ? [] : [{ ...route, steps }] })]).toEqual(['connect']);
   });
 });

@@ -248,6 +248,20 @@ export const formatPolicy = (text: string, options: ParseOptions): FormatResult 
   const result = layOutPolicy(text, options);
   if (!hasErrors(result.diagnostics) || result.text === text) return result;
   // Where a statement is torn, moving it to a line of its own can change how the rest is read.
-  const settled = layOutPolicy(result.text, options).text === result.text;
+  const settled = layOutPolicy(result.text, options).text === result.text && sameContent(text, result.text, options);
   return settled ? result : { text, diagnostics: result.diagnostics };
+};
+
+/** Whether two texts hold the same words in order and the same comments; commas may come and go between entries. */
+const sameContent = (before: string, after: string, options: ParseOptions): boolean => {
+  const contentOf = (text: string): string => {
+    const words: string[] = [];
+    const comments: string[] = [];
+    for (const token of parsePolicyInDetail(text, options).tokens) {
+      if (token.kind === 'comment') comments.push(token.text.trimEnd());
+      else if (token.text !== ',') words.push(token.text);
+    }
+    return JSON.stringify([words, comments.toSorted()]);
+  };
+  return contentOf(before) === contentOf(after);
 };

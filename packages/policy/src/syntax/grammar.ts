@@ -225,9 +225,24 @@ export class StatementParser extends EmbeddedActionsParser {
   private deepen<T extends ExprNode>(node: T, ...operands: readonly ExprNode[]): T {
     if (this.RECORDING_PHASE) return node;
     let depth = 0;
-    for (const operand of operands) depth = Math.max(depth, this.depths.get(operand) ?? 0);
-    this.depths.set(node, depth + 1);
-    if (depth + 1 > maxExpressionDepth) this.tooDeep ??= node.span;
+    for (const operand of operands) depth = Math.max(depth, this.depthOf(operand));
+    return this.noteDepth(node, depth + 1);
+  }
+
+  /** The same for operands that are taken two by two from the left, as those of `??` are once they are checked. */
+  private deepenInTurn<T extends ExprNode>(node: T, operands: readonly ExprNode[]): T {
+    if (this.RECORDING_PHASE) return node;
+    const depth = operands.reduce((sum, operand, i) => (i === 0 ? 0 : 1) + Math.max(sum, this.depthOf(operand)), 0);
+    return this.noteDepth(node, depth);
+  }
+
+  private depthOf(node: ExprNode): number {
+    return this.depths.get(node) ?? 0;
+  }
+
+  private noteDepth<T extends ExprNode>(node: T, depth: number): T {
+    this.depths.set(node, depth);
+    if (depth > maxExpressionDepth) this.tooDeep ??= node.span;
     return node;
   }
 
@@ -893,7 +908,7 @@ export class StatementParser extends EmbeddedActionsParser {
       operands ??= [first];
       operands.push(this.SUBRULE2(this.sum));
     });
-    return operands === undefined ? first : this.deepen({ kind: 'coalesce', span: this.from(start), operands }, ...operands);
+    return operands === undefined ? first : this.deepenInTurn({ kind: 'coalesce', span: this.from(start), operands }, operands);
   });
 
   private readonly sum: Rule<ExprNode> = this.RULE<() => ExprNode>('sum', () => {

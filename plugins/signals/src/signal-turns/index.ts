@@ -1,13 +1,13 @@
 import type { SignalDefinition, SignalInstance } from '@signalbox/plugin-api';
 
-/** Messages of the conversation so far. */
+/** User messages of the conversation so far. */
 export const turns: SignalDefinition = {
-  doc: 'Messages of the conversation so far, system messages included.',
+  doc: 'User messages of the conversation so far.',
   type: 'number',
   known: 'always',
   setup(): SignalInstance {
     return {
-      evaluate: (request) => request.messages().length,
+      evaluate: (request) => request.messages().filter(({ role }) => role === 'user').length,
     };
   },
 };

@@ -1,6 +1,6 @@
 import type { ManifestEntry, PluginManifest } from '@signalbox/plugin-api';
 import type { Provider } from '../../ir.ts';
-import { builtInPickers, builtInScorers } from './built-in-choices.ts';
+import { builtInOrders, builtInPickers, builtInScorers } from './built-in-choices.ts';
 import { builtInProperties } from './built-in-properties.ts';
 import { builtInSignals } from './built-in-signals.ts';
 import type {
@@ -102,9 +102,8 @@ const addEntry = (table: MutableTable, entry: ManifestEntry, provider: Provider)
       return;
     case 'admission': {
       const parameters = admissionParameters(entry);
-      table.admissions.set(name, { ...base, kind: 'admission', parameters });
       const before = table.values.get(name);
-      // `deadline` is both a signal and an order of a queue: each keeps its own meaning.
+      // A predicate takes the place of a condition only: `deadline` stays a duration.
       if (before === undefined || before.type === 'bool') {
         table.values.set(name, {
           ...base,
@@ -144,6 +143,7 @@ export const createCatalogue = (
   for (const entry of [...builtInSignals, ...builtInProperties]) table.values.set(entry.name, entry);
   for (const entry of builtInScorers) table.scorers.set(entry.name, entry);
   for (const entry of builtInPickers) table.pickers.set(entry.name, entry);
+  for (const entry of builtInOrders) table.admissions.set(entry.name, entry);
   const owners = new Map<string, string>();
   const clashes: { name: string; first: string; second: string }[] = [];
   for (const manifest of manifests) {

@@ -34,7 +34,7 @@ export const modifiers: readonly ModifierSpec[] = [
   modifier(
     'retry',
     'retry 2 (on: [connect, timeout])',
-    'Tries again on other endpoints of the destination; the causes are connect, error and first_token unless written.',
+    'Tries again on other endpoints of the destination. Unless causes are written: when there is no connection, for 503, 429, no first token in time, and an error before any output; never for a plain 500.',
   ),
   modifier(
     'fallback',
