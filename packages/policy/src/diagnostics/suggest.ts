@@ -28,7 +28,7 @@ export const editDistance = (left: string, right: string, limit: number = Number
     beforePrevious = previous;
     previous = current;
   }
-  return previous[b.length] ?? 0;
+  return Math.min(previous[b.length] ?? 0, limit + 1);
 };
 
 /** The most edits at which two words still count as near: a third of the longer one, rounded down, at least 1. */
