@@ -266,6 +266,7 @@ class RunningGateway implements Gateway {
 
   async #prepare(loaded: LoadedPolicy): Promise<PolicyVersion> {
     if (loaded.program === undefined) throw new SignalboxError('the policy has errors', { code: 'policy_refused', source: 'gateway' });
+    refuseUnenforcedKeys(loaded.program);
     const plugins = await Promise.all([...loaded.packages.values()].map(importPlugin));
     const program = this.#options.transform === undefined ? loaded.program : await this.#options.transform(loaded.program);
     return this.#core.prepare(program, [...BUILTIN_PLUGINS, ...plugins]);
@@ -333,6 +334,16 @@ class RunningGateway implements Gateway {
     await this.#adminServer?.close();
     this.#core.close();
   }
+}
+
+/** A policy that counts on API keys must not run where nothing checks them. */
+function refuseUnenforcedKeys({ definitions: { gateway, tenants } }: PolicyProgram): void {
+  const where = gateway.keys !== undefined ? '`keys` in define gateway' : tenants.some(({ keys }) => keys.length > 0) ? '`keys` of a tenant' : undefined;
+  if (where === undefined) return;
+  throw new SignalboxError(
+    `${where} would not be enforced: this build does not check API keys. Take them out, and let only trusted callers reach the gateway.`,
+    { code: 'keys_unsupported', source: 'gateway' },
+  );
 }
 
 /** Tiers of which fewer than half of the endpoints that are to serve are healthy: there, routing ignores health. */

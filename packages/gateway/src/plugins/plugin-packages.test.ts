@@ -42,6 +42,12 @@ test('a dependency of the nearest package.json may load; another package may not
   expect(createPluginFinder(join(folder, 'policies/deep'), []).find('mine')).toMatchObject({ name: 'mine' });
 });
 
+test('a plugin package may be used by a policy in its own folder', () => {
+  install();
+  const own = join(folder, 'node_modules/mine');
+  expect(createPluginFinder(own, []).find('mine')).toMatchObject({ name: 'mine', directory: own });
+});
+
 test('what may load is settled when the finder is made', () => {
   install();
   write('package.json', {});

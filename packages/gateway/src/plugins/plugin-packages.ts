@@ -36,14 +36,18 @@ export interface PluginFinder {
 }
 
 /**
- * A finder for policies under `directory`. A package may load if the nearest `package.json` upwards lists it as a dependency, or if it
+ * A finder for policies under `directory`. A package may load if the nearest `package.json` upwards lists it as a dependency (or is its own), or if it
  * is in `allow` (`--allow-plugin`); names in `allow` may also be paths relative to `directory`.
  */
 export function createPluginFinder(directory: string, allow: readonly string[]): PluginFinder {
   const allowed = new Set(allow);
   const project = nearestPackageJson(directory);
+  let own: string | undefined;
   if (project !== undefined) {
-    const { dependencies, devDependencies, optionalDependencies } = readPackageJson(project);
+    const { name: ownName, dependencies, devDependencies, optionalDependencies, signalbox } = readPackageJson(project);
+    // a plugin package may try its own policy in its own folder
+    own = signalbox === undefined ? undefined : ownName;
+    if (own !== undefined) allowed.add(own);
     for (const name of Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies })) allowed.add(name);
   }
   return {
@@ -56,7 +60,7 @@ export function createPluginFinder(directory: string, allow: readonly string[]):
           message: `the package is not allowed to load: ${where}; add it to that file's dependencies, or start with --allow-plugin ${name}`,
         };
       }
-      const found = isPath(name) ? resolve(directory, name) : findInNodeModules(directory, name);
+      const found = isPath(name) ? resolve(directory, name) : name === own && project !== undefined ? dirname(project) : findInNodeModules(directory, name);
       if (found === undefined || !existsSync(join(found, 'package.json'))) {
         return { reason: 'not_found', message: `the package is not installed; run: npm install ${name}` };
       }
