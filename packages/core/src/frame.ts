@@ -3,8 +3,10 @@ import type { ParsedRequest, Value } from '@signalbox/plugin-api';
 import type { Column, EvaluationHost, Pool, TenantDefinition } from '@signalbox/policy';
 import type { RouteRequest } from './router.ts';
 
-/** Fills or names the column of one property for the candidates in hand. */
-export type ColumnSource = (frame: Frame, slots: Int32Array, length: number) => Column;
+/** Where the column of one property comes from: an array that always holds it, or a function that fills one for the candidates in hand. */
+export type ColumnSource = Column | FillColumn;
+
+export type FillColumn = (frame: Frame, slots: Int32Array, length: number) => Column;
 
 /** What all frames of one policy version have in common. */
 export interface FrameShape {
@@ -67,7 +69,8 @@ export class Frame implements EvaluationHost {
   }
 
   column(property: number, slots: Int32Array, length: number): Column {
-    return this.shape.columns[property]!(this, slots, length);
+    const source = this.shape.columns[property]!;
+    return typeof source === 'function' ? source(this, slots, length) : source;
   }
 
   pool(target: number): Pool {

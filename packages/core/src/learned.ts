@@ -43,6 +43,16 @@ interface ModelMeans {
 export function createLearned(): Learned {
   const models = new Map<string, ModelMeans>();
   const sessions = new Map<string, number>();
+  // Requests come in runs of one model, and each asks twice.
+  let lastModel: string | undefined;
+  let lastMeans: ModelMeans | undefined;
+  const meansOf = (model: string): ModelMeans | undefined => {
+    if (model !== lastModel) {
+      lastModel = model;
+      lastMeans = models.get(model);
+    }
+    return lastMeans;
+  };
 
   return {
     promptTokens(parsed) {
@@ -51,12 +61,12 @@ export function createLearned(): Learned {
       // Of a body that is passed through no text is read; its size stands in, except where it carries sound.
       const passed = parsed.kind === 'other' && !parsed.path.startsWith('/v1/audio/');
       const chars = passed ? parsed.bodyBytes : parsed.promptChars;
-      return Math.ceil(chars / (models.get(parsed.model ?? '')?.charsPerToken ?? FIRST_CHARS_PER_TOKEN));
+      return Math.ceil(chars / (meansOf(parsed.model ?? '')?.charsPerToken ?? FIRST_CHARS_PER_TOKEN));
     },
 
     outputTokens(parsed, tenant) {
       if (parsed.kind === 'embedding') return 0;
-      const means = models.get(parsed.model ?? '');
+      const means = meansOf(parsed.model ?? '');
       const mean =
         (tenant === undefined ? undefined : means?.outputByTenant.get(tenant)) ?? means?.output ?? FIRST_OUTPUT_TOKENS;
       return parsed.maxTokens < mean ? parsed.maxTokens : Math.ceil(mean);
@@ -67,6 +77,7 @@ export function createLearned(): Learned {
       if (means === undefined) {
         means = { charsPerToken: FIRST_CHARS_PER_TOKEN, output: FIRST_OUTPUT_TOKENS, outputByTenant: new Map() };
         remember(models, model, means, MOST_MODELS);
+        lastModel = undefined;
       }
       // A handful of tokens is mostly chat template and says little of the text.
       if (promptChars >= 64 && promptTokens > 0) {

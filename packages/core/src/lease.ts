@@ -69,31 +69,13 @@ export function createLeaseLedger(fleet: Fleet): LeaseLedger {
     },
 
     reserve(slot, promptTokens, outputTokens) {
-      const requests = change(table, table.inflightRequests, slot, 1);
-      const tokens = change(table, table.inflightTokens, slot, promptTokens + outputTokens);
-      // Added first and checked after, so that two workers cannot both take the last place.
-      if (!hasRoom(table, slot, requests, tokens, promptTokens + outputTokens)) {
-        change(table, table.inflightRequests, slot, -1);
-        change(table, table.inflightTokens, slot, -(promptTokens + outputTokens));
-        return undefined;
-      }
-      change(table, table.waitingRequests, slot, 1);
-      const queuedBefore = change(table, table.queuedTokens, slot, promptTokens);
-      const decodeBefore = change(table, table.decodeTokens, slot, outputTokens);
+      const lease = table.shared
+        ? takeShared(table, slot, promptTokens, outputTokens)
+        : takePlain(table, slot, promptTokens, outputTokens);
+      if (lease === undefined) return undefined;
       open++;
       started++;
-      return {
-        slot,
-        generation: table.generation[slot]!,
-        promptTokens,
-        outputTokens,
-        ejections: table.ejections[slot]!,
-        requestsBefore: requests,
-        queuedBefore,
-        decodeBefore,
-        queued: true,
-        released: false,
-      };
+      return lease;
     },
 
     commit(lease) {
@@ -118,6 +100,61 @@ export function createLeaseLedger(fleet: Fleet): LeaseLedger {
       give(table.decodeTokens, slot, lease.outputTokens);
       fleet.freeIfDrained(slot);
     },
+  };
+}
+
+/** Takes a lease where other threads may do so too: adds first and checks after, so that no two can both take the last place. */
+function takeShared(table: FleetTable, slot: number, promptTokens: number, outputTokens: number): Lease | undefined {
+  const { inflightRequests, inflightTokens } = table;
+  const requests = Atomics.add(inflightRequests, slot, 1);
+  const tokens = Atomics.add(inflightTokens, slot, promptTokens + outputTokens);
+  if (!hasRoom(table, slot, requests, tokens, promptTokens + outputTokens)) {
+    Atomics.sub(inflightRequests, slot, 1);
+    Atomics.sub(inflightTokens, slot, promptTokens + outputTokens);
+    return undefined;
+  }
+  Atomics.add(table.waitingRequests, slot, 1);
+  const queued = Atomics.add(table.queuedTokens, slot, promptTokens);
+  const decode = Atomics.add(table.decodeTokens, slot, outputTokens);
+  return leaseOf(table, slot, promptTokens, outputTokens, requests, queued, decode);
+}
+
+/** Takes a lease on memory that this thread alone writes, for a fraction of the cost. */
+function takePlain(table: FleetTable, slot: number, promptTokens: number, outputTokens: number): Lease | undefined {
+  const { inflightRequests, inflightTokens, waitingRequests, queuedTokens, decodeTokens } = table;
+  const requests = inflightRequests[slot]!;
+  const tokens = inflightTokens[slot]!;
+  if (!hasRoom(table, slot, requests, tokens, promptTokens + outputTokens)) return undefined;
+  const queued = queuedTokens[slot]!;
+  const decode = decodeTokens[slot]!;
+  inflightRequests[slot] = requests + 1;
+  inflightTokens[slot] = tokens + promptTokens + outputTokens;
+  waitingRequests[slot] = waitingRequests[slot]! + 1;
+  queuedTokens[slot] = queued + promptTokens;
+  decodeTokens[slot] = decode + outputTokens;
+  return leaseOf(table, slot, promptTokens, outputTokens, requests, queued, decode);
+}
+
+function leaseOf(
+  table: FleetTable,
+  slot: number,
+  promptTokens: number,
+  outputTokens: number,
+  requestsBefore: number,
+  queuedBefore: number,
+  decodeBefore: number,
+): Lease {
+  return {
+    slot,
+    generation: table.generation[slot]!,
+    promptTokens,
+    outputTokens,
+    ejections: table.ejections[slot]!,
+    requestsBefore,
+    queuedBefore,
+    decodeBefore,
+    queued: true,
+    released: false,
   };
 }
 

@@ -49,17 +49,11 @@ type TextName = 'name' | 'tier' | 'model' | 'gpu' | 'precision' | 'zone' | 'regi
 
 const direct =
   (pick: (table: Fleet['table']) => Float64Array | Int32Array): Bind =>
-  (fleet) => {
-    const column = pick(fleet.table);
-    return { numeric: true, source: () => column };
-  };
+  (fleet) => ({ numeric: true, source: pick(fleet.table) });
 
 const text =
   (name: TextName): Bind =>
-  (fleet) => {
-    const column = fleet.texts[name] as unknown as Column;
-    return { numeric: false, source: () => column };
-  };
+  (fleet) => ({ numeric: false, source: fleet.texts[name] as unknown as Column });
 
 const computed =
   (make: (fleet: Fleet) => (frame: Frame, slot: number) => number): Bind =>
@@ -175,21 +169,14 @@ const BUILTIN: { readonly [key: string]: Bind } = {
   ),
   running,
   batch_size: running,
-  load: computed(
-    ({ table }) =>
-      (_frame, slot) =>
-        (0.1 * table.queuedTokens[slot]! + table.decodeTokens[slot]!) / table.throughput[slot]!,
-  ),
+  load: bindLoad,
   age: computed(
     ({ table }) =>
       (frame, slot) =>
         (frame.nowMs - table.updatedAt[slot]!) / 1000,
   ),
   error_rate: computed((fleet) => (frame, slot) => fleet.health.errorRate(slot, frame.nowMs)),
-  prefix_hit: (fleet) => {
-    const unknown = unknownColumn(fleet);
-    return { numeric: true, source: () => unknown };
-  },
+  prefix_hit: (fleet) => ({ numeric: true, source: unknownColumn(fleet) }),
   predicted_wait: computed(
     ({ table }) =>
       (_frame, slot) =>
@@ -230,6 +217,22 @@ const BUILTIN: { readonly [key: string]: Bind } = {
   },
   among: bindAmong,
 };
+
+/** Read by most policies, so with a loop of its own. */
+function bindLoad({ table }: Fleet): BoundColumn {
+  const { queuedTokens, decodeTokens, throughput } = table;
+  const scratch = new Float64Array(table.capacity);
+  return {
+    numeric: true,
+    source: (_frame, slots, length) => {
+      for (let i = 0; i < length; i++) {
+        const slot = slots[i]!;
+        scratch[slot] = (0.1 * queuedTokens[slot]! + decodeTokens[slot]!) / throughput[slot]!;
+      }
+      return scratch;
+    },
+  };
+}
 
 function bindLabel(name: string, fleet: Fleet): BoundColumn {
   return computedValue((bound) => (_frame, slot) => {

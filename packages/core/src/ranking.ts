@@ -43,6 +43,9 @@ export interface RankPicker {
 /** Sums that differ by no more than this are equal. */
 const SUM_TIE = 1e-9;
 
+/** Shortlists of up to this many are cut out of all candidates in one pass; longer ones (explain) take a pass per place. */
+const MOST_IN_ONE_PASS = 16;
+
 /**
  * Orders candidates: best by the first tier, ties by the next ones, last ties by the rendezvous order of (request seed, endpoint). A tier
  * of one scorer compares raw values, equal ones tie, unknown ones come last; a sum compares the weighted mean of clamped or min–max
@@ -75,6 +78,9 @@ export function createRanking(fleet: Fleet): Ranking {
   const chosen = new Int32Array(capacity);
   const sampled = new Int32Array(capacity);
   const tieHashes = new Uint32Array(capacity);
+  const front = new Int32Array(capacity);
+  const topValues = new Float64Array(MOST_IN_ONE_PASS);
+  const topPositions = new Int32Array(MOST_IN_ONE_PASS);
   const { hashHi, hashLo } = fleet.table;
   let computedTiers = 0;
 
@@ -161,52 +167,69 @@ export function createRanking(fleet: Fleet): Ranking {
     return wanted;
   };
 
-  /** Puts the positions of the best candidates not yet taken, which tie by every tier, into `ties`: at most `wanted`; returns how many. */
+  /**
+   * Puts the positions of the best of `among[0..size)` not yet taken, which tie by every tier, into `ties`: at most `wanted`; returns how
+   * many.
+   */
   const best = (
     tiers: readonly RankTier[],
     frame: Frame,
     slots: Int32Array,
     length: number,
-    first: boolean,
+    among: Int32Array,
+    size: number,
     wanted: number,
   ): number => {
     const tier = tiers[0]!;
     const values = compute(tiers, 0, frame, slots, length);
     const sign = signOf(tier);
+    const slack = tier.length === 1 ? 0 : SUM_TIE;
     let top = -Infinity;
-    let count = 0;
-    if (first) {
-      for (let i = 0; i < length; i++) {
-        const value = sign * values[i]!;
-        if (value > top) {
-          top = value;
-          ties[0] = i;
-          count = 1;
-        } else if (value === top && value !== -Infinity) ties[count++] = i;
-      }
-    } else {
-      for (let i = 0; i < length; i++) {
-        if (taken[i] !== 0) continue;
-        const value = sign * values[i]!;
-        if (value > top) {
-          top = value;
-          ties[0] = i;
-          count = 1;
-        } else if (value === top && value !== -Infinity) ties[count++] = i;
-      }
+    for (let j = 0; j < size; j++) {
+      const position = among[j]!;
+      const value = sign * values[position]!;
+      if (value > top && taken[position] === 0) top = value;
     }
-    if (count === 0) {
-      for (let i = 0; i < length; i++) if (taken[i] === 0) ties[count++] = i;
-      if (count === 0) return 0;
-    } else if (tier.length > 1) {
-      count = 0;
-      for (let i = 0; i < length; i++) if (taken[i] === 0 && sign * values[i]! >= top - SUM_TIE) ties[count++] = i;
+    let count = 0;
+    for (let j = 0; j < size; j++) {
+      const position = among[j]!;
+      // Where all that is left is unknown, all of it ties.
+      if (taken[position] === 0 && (top === -Infinity || sign * values[position]! >= top - slack)) ties[count++] = position;
     }
     for (let t = 1; count > 1 && t < tiers.length; t++) {
       // `compute` uses no tie memory, so the list survives it.
       count = narrow(compute(tiers, t, frame, slots, length), tiers[t]!, count);
     }
-    return count === 1 ? 1 : orderByHash(frame, slots, count, wanted < count ? wanted : count);
+    return count <= 1 ? count : orderByHash(frame, slots, count, wanted < count ? wanted : count);
+  };
+
+  /**
+   * Puts the `k` highest of `sign` times `values` into `topValues` and `topPositions`, highest first, -Infinity where fewer are known.
+   * True if no two of them are equal and no other equals the last, so that their order is settled.
+   */
+  const cut = (values: Float64Array, sign: 1 | -1, length: number, k: number): boolean => {
+    for (let j = 0; j < k; j++) topValues[j] = -Infinity;
+    const last = k - 1;
+    let least = -Infinity;
+    let tied = false;
+    for (let i = 0; i < length; i++) {
+      const value = sign * values[i]!;
+      if (value > least) {
+        const dropped = least;
+        let j = last;
+        for (; j > 0 && topValues[j - 1]! < value; j--) {
+          topValues[j] = topValues[j - 1]!;
+          topPositions[j] = topPositions[j - 1]!;
+        }
+        topValues[j] = value;
+        topPositions[j] = i;
+        least = topValues[last]!;
+        tied = dropped === least;
+      } else if (value === least) tied = true;
+    }
+    if (tied || least === -Infinity) return false;
+    for (let j = 0; j < last; j++) if (topValues[j] === topValues[j + 1]) return false;
+    return true;
   };
 
   const list = (frame: Frame, tier: RankTier, slots: Int32Array, position: number, place: number): void => {
@@ -227,15 +250,31 @@ export function createRanking(fleet: Fleet): Ranking {
     k: number,
   ): number => {
     const wanted = k < length ? k : length;
+    const tier = tiers[0]!;
+    const values = compute(tiers, 0, frame, slots, length);
+    const sign = signOf(tier);
+    let size = 0;
+    if (wanted > 0 && wanted <= MOST_IN_ONE_PASS) {
+      const settled = cut(values, sign, length, wanted);
+      if (settled && tier.length === 1) {
+        for (let j = 0; j < wanted; j++) list(frame, tier, slots, topPositions[j]!, j);
+        return wanted;
+      }
+      // Whatever gets on the list is at least as good as the last of the cut.
+      const least = topValues[wanted - 1]! - (tier.length === 1 ? 0 : SUM_TIE);
+      for (let i = 0; i < length; i++) if (least === -Infinity || sign * values[i]! >= least) front[size++] = i;
+    } else {
+      for (; size < length; size++) front[size] = size;
+    }
     let count = 0;
     while (count < wanted) {
-      const found = best(tiers, frame, slots, length, count === 0, wanted - count);
+      const found = best(tiers, frame, slots, length, front, size, wanted - count);
       if (found === 0) break;
       for (let j = 0; j < found; j++, count++) {
         const position = ties[j]!;
         taken[position] = 1;
         chosen[count] = position;
-        list(frame, tiers[0]!, slots, position, count);
+        list(frame, tier, slots, position, count);
       }
     }
     for (let j = 0; j < count; j++) taken[chosen[j]!] = 0;

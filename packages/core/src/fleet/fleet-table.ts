@@ -105,24 +105,65 @@ export function createFleetTable(capacity: number, allocate: AllocateMemory): Fl
   const floatBytes = FLOAT_COLUMNS.length * capacity * 8;
   const intBytes = (INT_COLUMNS.length + 2) * capacity * 4;
   const buffer = allocate(floatBytes + intBytes + 64);
-  const table: { [name: string]: unknown } = {
+  let offset = 0;
+  const float = (): Float64Array => {
+    offset += capacity * 8;
+    return new Float64Array(buffer, offset - capacity * 8, capacity);
+  };
+  const int = (): Int32Array => {
+    offset += capacity * 4;
+    return new Int32Array(buffer, offset - capacity * 4, capacity);
+  };
+  const hash = (): Uint32Array => {
+    offset += capacity * 4;
+    return new Uint32Array(buffer, offset - capacity * 4, capacity);
+  };
+  // Written out: an object that gets this many properties by computed names becomes a hash table, in which every read is a look-up.
+  return {
     capacity,
     shared: typeof SharedArrayBuffer !== 'undefined' && buffer instanceof SharedArrayBuffer,
+    weight: float(),
+    declaredOrder: float(),
+    maxRequests: float(),
+    maxTokensInFlight: float(),
+    maxBatch: float(),
+    contextWindow: float(),
+    modelSize: float(),
+    gpuCount: float(),
+    gpuMemory: float(),
+    price: float(),
+    power: float(),
+    throughput: float(),
+    prefillRate: float(),
+    prefillFixed: float(),
+    prefillPerToken: float(),
+    decodeA: float(),
+    decodeB: float(),
+    decodeK: float(),
+    decodeP: float(),
+    queueDepth: float(),
+    running: float(),
+    kvCacheUsed: float(),
+    loraSlotsFree: float(),
+    updatedAt: float(),
+    ejectedUntil: float(),
+    busyUntil: float(),
+    attemptsDecayed: float(),
+    failuresDecayed: float(),
+    decayedAt: float(),
+    inflightRequests: int(),
+    inflightTokens: int(),
+    queuedTokens: int(),
+    decodeTokens: int(),
+    waitingRequests: int(),
+    generation: int(),
+    flags: int(),
+    failuresInRow: int(),
+    ejections: int(),
+    hashHi: hash(),
+    hashLo: hash(),
+    control: new Int32Array(buffer, offset, 2),
   };
-  let offset = 0;
-  for (const name of FLOAT_COLUMNS) {
-    table[name] = new Float64Array(buffer, offset, capacity);
-    offset += capacity * 8;
-  }
-  for (const name of INT_COLUMNS) {
-    table[name] = new Int32Array(buffer, offset, capacity);
-    offset += capacity * 4;
-  }
-  table['hashHi'] = new Uint32Array(buffer, offset, capacity);
-  table['hashLo'] = new Uint32Array(buffer, offset + capacity * 4, capacity);
-  offset += capacity * 8;
-  table['control'] = new Int32Array(buffer, offset, 2);
-  return table as unknown as FleetTable;
 }
 
 /** Adds `amount` to a counter and returns its value before. Atomic on shared memory, plain (and four times as fast) otherwise. */
