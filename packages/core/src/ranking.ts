@@ -194,7 +194,8 @@ export function createRanking(fleet: Fleet): Ranking {
     for (let j = 0; j < size; j++) {
       const position = among[j]!;
       // Where all that is left is unknown, all of it ties.
-      if (taken[position] === 0 && (top === -Infinity || sign * values[position]! >= top - slack)) ties[count++] = position;
+      if (taken[position] === 0 && (top === -Infinity || sign * values[position]! >= top - slack))
+        ties[count++] = position;
     }
     for (let t = 1; count > 1 && t < tiers.length; t++) {
       // `compute` uses no tie memory, so the list survives it.
