@@ -286,6 +286,8 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
   callHead(call: UpstreamCall, status: number, headers: UpstreamHeaders): void {
     if (call !== this.call) return;
     this.answer.upstreamMs = this.failedMs + this.host.clock.now() - call.dispatchedMs;
+    const load = headers['endpoint-load-metrics'];
+    if (typeof load === 'string') this.host.hooks.loadReport?.(call.attempt.target, load);
     if (status === 429 || status === 408 || status >= 500 || (status >= 300 && status < 400)) {
       this.fail(call, failureOf(status), status);
       return;

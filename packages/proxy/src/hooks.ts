@@ -1,3 +1,4 @@
+import type { EndpointTarget } from '@signalbox/core';
 import type { DecisionRecord } from '@signalbox/telemetry';
 
 /** Who asks, as far as the gateway knows. */
@@ -34,5 +35,7 @@ export interface ProxyHooks {
   readonly identify?: (credential: string | undefined, path: string) => Identity | IdentityRefusal;
   /** `x-ratelimit-*` headers for an answer, as a flat list of names and values. */
   readonly limitHeaders?: (decision: DecisionRecord) => readonly string[] | undefined;
+  /** An endpoint stated its load in the header `endpoint-load-metrics` of an answer. The header is not passed on. */
+  readonly loadReport?: (target: EndpointTarget, header: string) => void;
   readonly unrouted?: (end: UnroutedEnd) => void;
 }

@@ -88,6 +88,26 @@ describe('a plain answer', () => {
     });
   });
 
+  it('what would tell of the server behind, and its load report, end here', async () => {
+    const reports: string[] = [];
+    const { upstream, client } = await rig(undefined, {
+      hooks: { loadReport: (to, header) => reports.push(`${to.origin} ${header}`) },
+    });
+    const headers = [
+      'server: uvicorn',
+      'x-ratelimit-limit-requests: 5',
+      'endpoint-load-metrics: JSON {}',
+      'connection: x-hop',
+    ];
+    upstream.onRequest = ({ socket }) => socket.write(json(200, ANSWER, [...headers, 'x-hop: 1', 'x-kept: 1']));
+    const answer = await client().post(CHAT, chat()).answer();
+    expect(answer.headers).toMatchObject({ 'x-kept': '1' });
+    for (const name of ['server', 'x-ratelimit-limit-requests', 'endpoint-load-metrics', 'x-hop']) {
+      expect(answer.headers[name]).toBeUndefined();
+    }
+    expect(reports).toEqual([`http://127.0.0.1:${upstream.port} JSON {}`]);
+  });
+
   it('bug-05: arrives after six silent minutes', async () => {
     const { upstream, router, time, client } = await rig();
     const one = client().post(CHAT, chat());

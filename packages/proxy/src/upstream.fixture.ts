@@ -17,6 +17,7 @@ export class RawUpstream {
   readonly requests: Received[] = [];
   readonly sockets: Set<Socket> = new Set<Socket>();
   connections = 0;
+  port = 0;
   onRequest: (request: Received, index: number) => void = () => undefined;
   private readonly server: Server;
   private waiting: { readonly count: number; readonly resolve: () => void }[] = [];
@@ -62,7 +63,8 @@ export class RawUpstream {
   async listen(): Promise<string> {
     this.server.listen(0, '127.0.0.1');
     await once(this.server, 'listening');
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    this.port = (this.server.address() as AddressInfo).port;
+    return `http://127.0.0.1:${this.port}`;
   }
 
   /** Resolves when `count` requests have come. */
