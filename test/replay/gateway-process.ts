@@ -94,7 +94,8 @@ async function ready(url: string, child: ChildProcess): Promise<void> {
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');
-  child.kill('SIGTERM');
+  // An interrupt: no request is open, and a SIGTERM would first wait for load balancers.
+  child.kill('SIGINT');
   const killer = setTimeout(() => child.kill('SIGKILL'), 5000);
   await ended;
   clearTimeout(killer);
