@@ -50,7 +50,7 @@ export function buildDecision(state: RequestState, fleet: Fleet, epochMs: number
       affinity: frame.affinityState === 0 ? null : hex(frame.affinityHi, frame.affinityLo),
       split: frame.hasSplit ? hex(frame.splitHi, frame.splitLo) : null,
     },
-    attempts: state.attempts,
+    attempts: (state.attempts ??= []),
     servedModel: '',
     tier: '',
     endpoint: '',

@@ -1,5 +1,5 @@
 import type { AttemptOutcome, Clock, RandomSource } from '@signalbox/plugin-api';
-import type { DecisionRecord, DecisionSink } from '@signalbox/telemetry';
+import type { AttemptRecord, DecisionRecord, DecisionSink } from '@signalbox/telemetry';
 import { limitKey } from './bind-policy.ts';
 import type { BoundModifiers } from './bound-policy.ts';
 import { buildDecision } from './decision.ts';
@@ -130,7 +130,7 @@ export class LiveRequest implements Forward {
     const nowMs = services.clock.now();
     const record = recordOf(state, services);
     state.finished = true;
-    const attempt = state.attempts.at(-1);
+    const attempt = state.attempts?.at(-1);
     if (state.lease !== undefined) {
       const { lease } = state;
       if (attempt !== undefined) {
@@ -173,7 +173,7 @@ export class LiveRequest implements Forward {
       }
     }
     if (nowMs >= state.deadlineMs) return this.#refuse({ ...failure, cause: 'timeout' });
-    state.tried.push(slot);
+    state.tried = [...state.tried, slot];
     const { active } = state;
     const repeatable =
       active !== undefined &&
@@ -244,7 +244,9 @@ export class LiveRequest implements Forward {
     const tier = fleet.texts.tier[slot] ?? '';
     const endpoint = fleet.texts.name[slot] ?? '';
     if (state.attemptNumber === 1) budget.earn(tier);
-    state.attempts.push({ tier, endpoint, outcome: '', status: 0, durationMs: 0 });
+    const record: AttemptRecord = { tier, endpoint, outcome: '', status: 0, durationMs: 0 };
+    if (state.attempts === undefined) state.attempts = [record];
+    else state.attempts.push(record);
     const { frame } = state;
     const modifiers = state.active.with;
     return {
@@ -269,7 +271,7 @@ export class LiveRequest implements Forward {
   #fail(lease: Lease, failure: AttemptFailure, nowMs: number): void {
     const state = this.#state;
     const { health } = this.#services.fleet;
-    const attempt = state.attempts.at(-1);
+    const attempt = state.attempts?.at(-1);
     if (attempt !== undefined) {
       attempt.outcome = failure.cause;
       attempt.status = failure.status;

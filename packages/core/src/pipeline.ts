@@ -2,6 +2,8 @@
 import { firstInOrder, firstWithinBound, frame as frameParts, hashString, md5Modulo } from '@signalbox/chwbl';
 import type { BoundAffinity, BoundDestination, BoundModifiers, BoundVerdict } from './bound-policy.ts';
 import { isOverLimit } from './bind-policy.ts';
+import { isKnown } from '@signalbox/plugin-api';
+import type { Value } from '@signalbox/plugin-api';
 import { FLAG } from './fleet/fleet-table.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { TargetPool } from './fleet/pool.ts';
@@ -37,6 +39,8 @@ export class Pipeline {
   readonly #ranking: Ranking;
   readonly #random = createSeededRandom(0);
   readonly #scratch: Int32Array;
+  /** Arms of the split in hand that have no candidate. */
+  #closedArms = new Uint8Array(8);
   readonly #candidates: ReturnType<typeof candidateColumns>;
   /** The candidates in hand: a pool's own list, not to be written to, or the scratch list. */
   #slots: Int32Array;
@@ -56,6 +60,7 @@ export class Pipeline {
     const { frame } = state;
     frame.startDecision();
     state.sawAvailable = false;
+    state.admittedPriority = undefined;
     state.place = undefined;
     state.refusal = undefined;
     this.#fleet.health.expire(frame.nowMs);
@@ -92,7 +97,10 @@ export class Pipeline {
       const rule = rules[i]!;
       if (i === state.passedAdmission) continue;
       if (rule.when !== undefined && !rule.when(state.frame)) continue;
-      if (rule.verdict.verb === 'admit') return undefined;
+      if (rule.verdict.verb === 'admit') {
+        state.admittedPriority = rule.verdict.with.priority;
+        return undefined;
+      }
       return this.#obey(state, rule.verdict);
     }
     return undefined;
@@ -143,6 +151,8 @@ export class Pipeline {
         if (step.kind === 'verdict') {
           // Admission is over: an `admit` here has nothing left to admit to.
           if (step.verdict.verb === 'admit') continue;
+          // There is nothing to wait for, and something else to try.
+          if (step.verdict.verb === 'queue' && !state.sawAvailable && s + 1 < steps.length) continue;
           return this.#obey(state, step.verdict);
         }
         if (this.#enter(state, step, s + 1 < steps.length)) return 'leased';
@@ -203,7 +213,7 @@ export class Pipeline {
     if (this.#place(state, active, alternatives)) return true;
     if (alternatives) return false;
     // Nothing else is left: an endpoint that was tried may be tried again, after the wait that it asked for.
-    state.tried.length = 0;
+    state.tried = [];
     state.ignoresBusy = true;
     const placed = this.#place(state, active, false);
     state.ignoresBusy = false;
@@ -247,14 +257,16 @@ export class Pipeline {
     const { arms } = destination;
     let at = this.#splitPoint(state, destination);
     let left = 1;
-    let closed = 0;
+    if (this.#closedArms.length < arms.length) this.#closedArms = new Uint8Array(arms.length);
+    const closed = this.#closedArms;
+    closed.fill(0, 0, arms.length);
     for (let tries = 0; tries < arms.length; tries++) {
       let start = 0;
       let chosen = -1;
       for (let a = 0; a < arms.length; a++) {
-        if ((closed & (1 << a)) !== 0) continue;
+        if (closed[a] !== 0) continue;
         const share = arms[a]!.share / left;
-        chosen = a;
+        if (share > 0 || chosen < 0) chosen = a;
         if (at < start + share) break;
         start += share;
       }
@@ -267,7 +279,7 @@ export class Pipeline {
       const share = arm.share / left;
       at = share > 0 ? Math.min(0.9999999999, Math.max(0, (at - start) / share)) : at;
       left -= arm.share;
-      closed |= 1 << chosen;
+      closed[chosen] = 1;
       if (left <= 0) left = Number.MIN_VALUE;
       frame.stamp++;
     }
@@ -277,8 +289,9 @@ export class Pipeline {
   /** A point in [0, 1) for the split's key: the sticky key, else the session, else the request's seed. */
   #splitPoint(state: RequestState, destination: BoundDestination): number {
     const { frame } = state;
-    const sticky = destination.with.sticky?.(frame) ?? state.version.sessionOf(frame);
-    if (sticky === undefined || sticky !== sticky) {
+    const written = destination.with.sticky?.(frame);
+    const sticky = isKnown(written) ? written : state.version.sessionOf(frame);
+    if (sticky === undefined) {
       frame.splitHi = spread(frame.seed ^ 0x2545f491);
       frame.splitLo = spread(frame.seed ^ 0x6c078965);
     } else {
@@ -361,7 +374,7 @@ export class Pipeline {
       length,
       state.shortlistSize > 0 ? state.shortlistSize : destination.retries + 1,
     );
-    this.#recordFacts(frame, destination);
+    this.#recordFacts(state, destination);
     for (let place = 0; place < frame.listed; place++) {
       if (!this.#take(state, destination, frame.slots[place]!)) continue;
       state.cursor = place;
@@ -412,7 +425,7 @@ export class Pipeline {
     frame.scores[0] = 1;
     frame.parts.fill(Number.NaN, 0, frame.shape.parts);
     frame.listed = 1;
-    this.#recordFacts(frame, destination);
+    this.#recordFacts(state, destination);
     if (!this.#take(state, destination, slot)) return false;
     frame.affinityState = slot === first ? 1 : 2;
     state.cursor = 0;
@@ -425,17 +438,23 @@ export class Pipeline {
   }
 
   /** Keeps what the shortlist's properties were, for the record. */
-  #recordFacts(frame: Frame, destination: BoundDestination): void {
+  #recordFacts(state: RequestState, destination: BoundDestination): void {
+    const { frame } = state;
     const { recorded } = destination;
+    const { propertyNumeric } = state.version.policy;
+    const { slots, listed, facts } = frame;
     const width = frame.shape.properties;
     frame.stamp++;
     for (let r = 0; r < recorded.length; r++) {
       const property = recorded[r]!;
-      const column = frame.column(property, frame.slots, frame.listed);
-      for (let place = 0; place < frame.listed; place++) {
-        const value: unknown = column[frame.slots[place]!];
-        if (typeof value === 'number') frame.facts[place * width + property] = value;
-        else frame.factValues[place * width + property] = value as never;
+      const column = frame.column(property, slots, listed);
+      // Numbers on a path of their own: where a value may be of any type, each one is put into an object.
+      if (propertyNumeric[property] === true) {
+        for (let place = 0; place < listed; place++) facts[place * width + property] = column[slots[place]!]!;
+      } else {
+        for (let place = 0; place < listed; place++) {
+          frame.factValues[place * width + property] = column[slots[place]!] as Value | undefined;
+        }
       }
     }
   }

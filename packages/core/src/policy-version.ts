@@ -32,6 +32,7 @@ export class PolicyVersion {
   readonly #idle: Frame[] = [];
   readonly #onRetired: (version: PolicyVersion) => void;
   #requests = 0;
+  #lastKnown: string | undefined;
   #superseded = false;
   #retired = false;
 
@@ -85,7 +86,12 @@ export class PolicyVersion {
   }
 
   isKnownModel(model: string): boolean {
-    return this.#anyModel || model === '' || this.models.has(model) || this.#fleet.adapters().has(model);
+    if (this.#anyModel || model === this.#lastKnown || model === '') return true;
+    if (this.models.has(model)) {
+      this.#lastKnown = model;
+      return true;
+    }
+    return this.#fleet.adapters().has(model);
   }
 
   sessionOf(frame: Frame): Value | undefined {

@@ -205,31 +205,45 @@ export function createRanking(fleet: Fleet): Ranking {
   };
 
   /**
-   * Puts the `k` highest of `sign` times `values` into `topValues` and `topPositions`, highest first, -Infinity where fewer are known.
-   * True if no two of them are equal and no other equals the last, so that their order is settled.
+   * Puts the `k` highest of `sign` times `values` into `topValues` and `topPositions`, highest first, and into `front` the positions, in
+   * order, of all that were within `slack` of the last of them when they were met; returns how many those are. Fewer than `k` are known
+   * if the last is -Infinity.
    */
-  const cut = (values: Float64Array, sign: 1 | -1, length: number, k: number): boolean => {
-    for (let j = 0; j < k; j++) topValues[j] = -Infinity;
+  const cut = (values: Float64Array, sign: 1 | -1, length: number, k: number, slack: number): number => {
     const last = k - 1;
-    let least = -Infinity;
-    let tied = false;
+    for (let j = 0; j < k; j++) topValues[j] = -Infinity;
+    let bar = -Infinity;
+    let size = 0;
     for (let i = 0; i < length; i++) {
       const value = sign * values[i]!;
-      if (value > least) {
-        const dropped = least;
-        let j = last;
-        for (; j > 0 && topValues[j - 1]! < value; j--) {
-          topValues[j] = topValues[j - 1]!;
-          topPositions[j] = topPositions[j - 1]!;
-        }
-        topValues[j] = value;
-        topPositions[j] = i;
-        least = topValues[last]!;
-        tied = dropped === least;
-      } else if (value === least) tied = true;
+      if (!(value >= bar)) continue;
+      front[size++] = i;
+      if (!(value > topValues[last]!)) continue;
+      let j = last;
+      for (; j > 0 && topValues[j - 1]! < value; j--) {
+        topValues[j] = topValues[j - 1]!;
+        topPositions[j] = topPositions[j - 1]!;
+      }
+      topValues[j] = value;
+      topPositions[j] = i;
+      bar = topValues[last]! - slack;
     }
-    if (tied || least === -Infinity) return false;
-    for (let j = 0; j < last; j++) if (topValues[j] === topValues[j + 1]) return false;
+    return size;
+  };
+
+  /** Leaves of `front[0..size)` what is at least `bar`; returns how many those are. */
+  const keepFrom = (values: Float64Array, sign: 1 | -1, size: number, bar: number): number => {
+    let kept = 0;
+    for (let j = 0; j < size; j++) {
+      const position = front[j]!;
+      if (sign * values[position]! >= bar) front[kept++] = position;
+    }
+    return kept;
+  };
+
+  /** Whether no two of the first `k` of `topValues` are equal. */
+  const allDiffer = (k: number): boolean => {
+    for (let j = 1; j < k; j++) if (topValues[j - 1] === topValues[j]) return false;
     return true;
   };
 
@@ -255,18 +269,23 @@ export function createRanking(fleet: Fleet): Ranking {
     const values = compute(tiers, 0, frame, slots, length);
     const sign = signOf(tier);
     let size = 0;
+    let all = true;
     if (wanted > 0 && wanted <= MOST_IN_ONE_PASS) {
-      const settled = cut(values, sign, length, wanted);
-      if (settled && tier.length === 1) {
-        for (let j = 0; j < wanted; j++) list(frame, tier, slots, topPositions[j]!, j);
-        return wanted;
+      const slack = tier.length === 1 ? 0 : SUM_TIE;
+      size = cut(values, sign, length, wanted, slack);
+      const least = topValues[wanted - 1]!;
+      // Where fewer are known than wanted, the unknown are candidates too.
+      if (least !== -Infinity) {
+        all = false;
+        // Whatever gets on the list is at least as good as the last of the cut.
+        size = keepFrom(values, sign, size, least - slack);
+        if (slack === 0 && size === wanted && allDiffer(wanted)) {
+          for (let j = 0; j < wanted; j++) list(frame, tier, slots, topPositions[j]!, j);
+          return wanted;
+        }
       }
-      // Whatever gets on the list is at least as good as the last of the cut.
-      const least = topValues[wanted - 1]! - (tier.length === 1 ? 0 : SUM_TIE);
-      for (let i = 0; i < length; i++) if (least === -Infinity || sign * values[i]! >= least) front[size++] = i;
-    } else {
-      for (; size < length; size++) front[size] = size;
     }
+    if (all) for (size = 0; size < length; size++) front[size] = size;
     let count = 0;
     while (count < wanted) {
       const found = best(tiers, frame, slots, length, front, size, wanted - count);

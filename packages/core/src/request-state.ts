@@ -1,3 +1,4 @@
+import type { RequestValue } from '@signalbox/policy';
 import type { DecisionRecord } from '@signalbox/telemetry';
 import type { AttemptRecord } from '@signalbox/telemetry';
 import type { BoundDestination, BoundQueue } from './bound-policy.ts';
@@ -14,6 +15,8 @@ export interface RefusalCause {
   /** Whole seconds ≥ 1; undefined for statuses that carry none. */
   readonly retryAfterSeconds: number | undefined;
 }
+
+const NONE: readonly never[] = Object.freeze([]);
 
 /** All that core holds of one request from arrival to end. One object per request; the pipeline moves it along. */
 export class RequestState {
@@ -50,8 +53,8 @@ export class RequestState {
   ignoresBusy = false;
   /** Place of the current attempt on the shortlist. */
   cursor = 0;
-  readonly tried: number[] = [];
-  readonly attempts: AttemptRecord[] = [];
+  tried: readonly number[] = NONE;
+  attempts: AttemptRecord[] | undefined = undefined;
   attemptStartMs = 0;
   attemptNumber = 0;
   retriesLeft = 0;
@@ -60,6 +63,8 @@ export class RequestState {
   smallestRetryAfter: number = Number.NaN;
   raceRepeated = false;
 
+  /** The class that an `admit` rule gave it. */
+  admittedPriority: RequestValue | undefined = undefined;
   /** Some target had an endpoint that is up or coming: the fleet is full rather than gone. */
   sawAvailable = false;
   refusal: RefusalCause | undefined = undefined;
