@@ -8,26 +8,107 @@ const charge = (
   outputTokens = 0,
 ): { inputTokens: number; outputTokens: number; cost: number } => ({ inputTokens, outputTokens, cost: 0 });
 
-test('a rate holds in any window of its unit, and room comes back as time passes', () => {
-  const perMinute = limit('l', [], { requests: { amount: 10, windowSeconds: 60 } });
+const perMinute = limit('l', [], { requests: { amount: 10, windowSeconds: 60 } });
+
+/** Steps of time that are often nothing, often just short of or past a slice or a window, and else anything. */
+const uneven = fc.oneof(
+  fc.constantFrom(0, 1, 2_999, 3_000, 3_001, 56_999, 57_000, 59_999, 60_000, 60_001, 63_000),
+  fc.nat(20_000),
+);
+
+test('however uneven the traffic, no stretch of one window lets more through than the amount, and room is back a twentieth late at most', () => {
   fc.assert(
-    fc.property(fc.array(fc.nat(20_000), { minLength: 1, maxLength: 80 }), (gaps) => {
+    fc.property(fc.array(uneven, { minLength: 1, maxLength: 150 }), (gaps) => {
       const ledger = createLimitLedger();
       const admitted: number[] = [];
       let nowMs = 0;
       for (const gap of gaps) {
         nowMs += gap;
-        if (ledger.wouldExceed(perMinute, 'k', charge(0), nowMs)) continue;
+        const within = (windowMs: number): number => admitted.filter((at) => at > nowMs - windowMs).length;
+        if (ledger.wouldExceed(perMinute, 'k', charge(0), nowMs)) {
+          expect(within(63_000)).toBe(10);
+          const waitMs = ledger.retryAfterSeconds(perMinute, 'k', charge(0), nowMs) * 1000;
+          expect(ledger.wouldExceed(perMinute, 'k', charge(0), nowMs + waitMs)).toBe(false);
+          continue;
+        }
         ledger.charge(perMinute, 'k', charge(0), nowMs);
+        ledger.settle(perMinute, 'k', charge(0), charge(0), nowMs);
         admitted.push(nowMs);
-        const calendar = Math.floor(nowMs / 60_000);
-        expect(admitted.filter((at) => Math.floor(at / 60_000) === calendar).length).toBeLessThanOrEqual(10);
-        // The earlier window's share assumes that its requests came evenly, so a sliding minute may hold up to twice the amount.
-        expect(admitted.filter((at) => at > nowMs - 60_000).length).toBeLessThanOrEqual(20);
+        expect(within(60_000)).toBeLessThanOrEqual(10);
       }
-      expect(ledger.wouldExceed(perMinute, 'k', charge(0), nowMs + 120_000)).toBe(false);
+      expect(ledger.usage(perMinute, 'k', nowMs + 63_000)).toBe(0);
     }),
+    { numRuns: 300 },
   );
+});
+
+test('tokens of overlapping requests stay within the amount in any stretch of one window, but for what exceeds an estimate', () => {
+  const tokens = limit('l', [], { tokens: { amount: 100, windowSeconds: 60 } });
+  const step = fc.record({
+    gapMs: uneven,
+    estimate: fc.integer({ min: 1, max: 60 }),
+    real: fc.nat(90),
+    /** How long it runs, in steps. */
+    steps: fc.nat(12),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 1, maxLength: 120 }), (steps) => {
+      const ledger = createLimitLedger();
+      const open: { estimate: number; real: number; endsAt: number }[] = [];
+      const settled: { atMs: number; real: number; excess: number }[] = [];
+      let nowMs = 0;
+      steps.forEach(({ gapMs, estimate, real, steps: runs }, at) => {
+        nowMs += gapMs;
+        for (const ended of open.filter(({ endsAt }) => endsAt <= at)) {
+          open.splice(open.indexOf(ended), 1);
+          ledger.settle(tokens, 'k', charge(0, ended.estimate), charge(0, ended.real), nowMs);
+          settled.push({ atMs: nowMs, real: ended.real, excess: Math.max(0, ended.real - ended.estimate) });
+        }
+        const recent = settled.filter(({ atMs }) => atMs > nowMs - 60_000);
+        const held = open.reduce((sum, one) => sum + one.estimate, 0);
+        const used = recent.reduce((sum, one) => sum + one.real, held);
+        expect(used).toBeLessThanOrEqual(100 + recent.reduce((sum, one) => sum + one.excess, 0));
+        if (ledger.wouldExceed(tokens, 'k', charge(0, estimate), nowMs)) return;
+        ledger.charge(tokens, 'k', charge(0, estimate), nowMs);
+        open.push({ estimate, real, endsAt: at + 1 + runs });
+        expect(used + estimate).toBeLessThanOrEqual(100);
+      });
+      for (const ended of open) ledger.settle(tokens, 'k', charge(0, ended.estimate), charge(0, ended.real), nowMs);
+      expect([ledger.concurrent, ledger.usage(tokens, 'k', nowMs + 63_000)]).toEqual([0, 0]);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('an estimate is held for as long as the request runs, then what was used counts for a window', () => {
+  const tokens = limit('l', [], { tokens: { amount: 100, windowSeconds: 60 } });
+  const ledger = createLimitLedger();
+  ledger.charge(tokens, 'k', charge(20, 60), 0);
+  expect(ledger.wouldExceed(tokens, 'k', charge(21), 3_600_000)).toBe(true);
+  ledger.settle(tokens, 'k', charge(20, 60), charge(20, 30), 3_600_000);
+  expect([ledger.usage(tokens, 'k', 3_659_000), ledger.usage(tokens, 'k', 3_663_000)]).toEqual([0.5, 0]);
+});
+
+test('keys are bounded: those long idle go first, those with a request under way stay', () => {
+  const ledger = createLimitLedger({ mostKeys: 100 });
+  ledger.charge(perMinute, 'busy', charge(0), 0);
+  for (let i = 0; i < 9; i++) ledger.charge(perMinute, 'hot', charge(0), 0);
+  for (let i = 0; i < 9; i++) ledger.settle(perMinute, 'hot', charge(0), charge(0), 0);
+  for (let i = 0; i < 1000; i++) {
+    ledger.charge(perMinute, `k${i}`, charge(0), i);
+    ledger.settle(perMinute, `k${i}`, charge(0), charge(0), i);
+    if (i === 50) {
+      ledger.charge(perMinute, 'hot', charge(0), i);
+      ledger.settle(perMinute, 'hot', charge(0), charge(0), i);
+      expect(ledger.wouldExceed(perMinute, 'hot', charge(0), i)).toBe(true);
+    }
+    expect(ledger.size).toBeLessThanOrEqual(100);
+  }
+  expect(ledger.usage(perMinute, 'busy', 1000)).toBe(0.1);
+  expect(ledger.usage(perMinute, 'k999', 1000)).toBe(0.1);
+  expect(ledger.usage(perMinute, 'k1', 1000)).toBe(0);
+  ledger.charge(perMinute, 'much later', charge(0), 1e9);
+  expect(ledger.size).toBeLessThan(100);
 });
 
 test('an estimate is replaced by what was used, a place is given back, and keys do not mix', () => {
@@ -98,7 +179,7 @@ test("a tenant's own limits refuse with 429 without a rule", () => {
     }),
   );
   expect(t.send({ tenant: 'a' }).kind).toBe('forward');
-  expect(t.refuse({ tenant: 'a' })).toMatchObject({ status: 429, code: 'rate_limited', retryAfterSeconds: 60 });
+  expect(t.refuse({ tenant: 'a' })).toMatchObject({ status: 429, code: 'rate_limited', retryAfterSeconds: 63 });
   expect(t.send({ tenant: 'b' }).kind).toBe('forward');
 });
 
@@ -139,7 +220,7 @@ test('answers tell where the caller stands in the tightest limit, on refusals to
     'x-ratelimit-remaining-tokens',
     '9850',
     'x-ratelimit-reset-tokens',
-    '120s',
+    '63s',
   ]);
   t.forward({ tenant: 'a' });
   expect(t.core.limitHeaders(t.refuse({ tenant: 'a' }).decision).slice(0, 4)).toEqual([

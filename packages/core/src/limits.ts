@@ -23,9 +23,7 @@ export function tighter(one: Standing | undefined, other: Standing | undefined):
   return other.remaining / other.limit < one.remaining / one.limit ? other : one;
 }
 
-export const NOTHING: Charge = Object.freeze({ inputTokens: 0, outputTokens: 0, cost: 0 });
-
-/** What a limit holds for one key: use in sliding windows, and requests under way. Outlives policy versions. */
+/** What limits hold for each key: use in sliding windows, and requests under way. Outlives policy versions. */
 export interface LimitLedger {
   /** Whether this charge would take the key over the limit. */
   wouldExceed(limit: LimitDefinition, key: string, charge: Charge, nowMs: number): boolean;
@@ -35,9 +33,9 @@ export interface LimitLedger {
   standing(limit: LimitDefinition, key: string, of: 'requests' | 'tokens', nowMs: number): Standing | undefined;
   /** Seconds until there is room again for such a charge, at least 1. */
   retryAfterSeconds(limit: LimitDefinition, key: string, charge: Charge, nowMs: number): number;
-  /** Takes the charge, once for a request. With `charge: after` only the request and its place are counted. */
+  /** Counts the request and its place, and holds the estimate until `settle`; with `charge: after` no estimate. */
   charge(limit: LimitDefinition, key: string, charge: Charge, nowMs: number): void;
-  /** Gives the place back and replaces the estimate by what was really used. */
+  /** Gives the place and the estimate back, and counts what was really used. */
   settle(limit: LimitDefinition, key: string, estimate: Charge, real: Charge, nowMs: number): void;
   /** Keys held. */
   readonly size: number;
@@ -51,79 +49,111 @@ const REQUEST_MEASURES: readonly Measure[] = ['requests'];
 const TOKEN_MEASURES: readonly Measure[] = ['tokens', 'inputTokens', 'outputTokens'];
 const MEASURES: readonly Measure[] = ['requests', 'tokens', 'inputTokens', 'outputTokens', 'cost'];
 
-interface Window {
-  start: number;
-  current: number;
-  previous: number;
+/** What was used before `endMs` and after the slice before it. */
+interface Slice {
+  readonly endMs: number;
+  amount: number;
+}
+
+interface Meter {
+  /** Oldest first. */
+  readonly slices: Slice[];
+  /** Held by requests under way. */
+  reserved: number;
 }
 
 interface Entry {
-  readonly windows: { [measure in Measure]?: Window };
+  readonly meters: { [measure in Measure]?: Meter };
   concurrent: number;
-  touchedMs: number;
+  /** When nothing is used any more, if nothing comes. */
+  idleFromMs: number;
 }
 
-const SWEEP_ABOVE = 50_000;
+/** Parts of a window: room comes back by one of them at a time, and late by at most one. */
+const SLICES = 20;
+const MOST_KEYS = 65_536;
+/** Entries that one new key may look at to make room for itself. */
+const LOOKS = 16;
 
 /**
- * An empty ledger. A rate is held in two adjoining windows of its unit, the earlier weighted by the share of it that still lies within
- * one unit of now: exact at constant rates, and never more than the limit's amount above it in any unit.
+ * An empty ledger. A rate counts in twentieths of its window, and a twentieth counts whole until its last moment has left the window: never
+ * is more than the amount used in any stretch of one window, however uneven the traffic, and room comes back at most a twentieth late.
+ * Estimates of requests under way are held until these end, however long that takes. Beyond the most keys, the key that was charged the
+ * longest ago and has no request under way is forgotten; `mostKeys` is 65,536 unless given.
  */
-export function createLimitLedger(): LimitLedger {
+export function createLimitLedger({ mostKeys = MOST_KEYS }: { readonly mostKeys?: number } = {}): LimitLedger {
   const entries = new Map<string, Entry>();
   let concurrent = 0;
-  let sweepAt = SWEEP_ABOVE;
 
   const idOf = (limit: LimitDefinition, key: string): string => `${limit.name.length}:${limit.name}${key}`;
 
-  const windowOf = (entry: Entry, measure: Measure, rate: RateLimit, nowMs: number): Window => {
-    const length = rate.windowSeconds * 1000;
-    const start = Math.floor(nowMs / length) * length;
-    const window = (entry.windows[measure] ??= { start, current: 0, previous: 0 });
-    if (start > window.start) {
-      window.previous = start - window.start === length ? window.current : 0;
-      window.current = 0;
-      window.start = start;
-    }
-    return window;
-  };
-
   const used = (entry: Entry | undefined, measure: Measure, rate: RateLimit, nowMs: number): number => {
-    if (entry === undefined) return 0;
-    const window = windowOf(entry, measure, rate, nowMs);
-    const elapsed = (nowMs - window.start) / (rate.windowSeconds * 1000);
-    return Math.max(0, window.current + window.previous * (1 - elapsed));
+    const meter = entry?.meters[measure];
+    if (meter === undefined) return 0;
+    const { slices } = meter;
+    const goneMs = nowMs - rate.windowSeconds * 1000;
+    let gone = 0;
+    while (gone < slices.length && (slices[gone]?.endMs ?? Infinity) <= goneMs) gone++;
+    if (gone > 0) slices.splice(0, gone);
+    let sum = meter.reserved;
+    for (const slice of slices) sum += slice.amount;
+    return sum;
   };
 
-  const sweep = (nowMs: number): void => {
+  const makeRoom = (nowMs: number): void => {
+    let looked = 0;
     for (const [id, entry] of entries) {
-      if (entry.concurrent === 0 && nowMs - entry.touchedMs > 2 * longestWindowMs(entry)) entries.delete(id);
+      if (++looked > LOOKS) return;
+      if (entry.concurrent === 0) {
+        if (entries.size < mostKeys && entry.idleFromMs > nowMs) return;
+        entries.delete(id);
+      } else if (entries.size < mostKeys) {
+        return;
+      } else {
+        // In use, so not the oldest.
+        entries.delete(id);
+        entries.set(id, entry);
+      }
     }
-    sweepAt = Math.max(SWEEP_ABOVE, entries.size * 2);
   };
 
   const entryOf = (limit: LimitDefinition, key: string, nowMs: number): Entry => {
     const id = idOf(limit, key);
     let entry = entries.get(id);
     if (entry === undefined) {
-      if (entries.size >= sweepAt) sweep(nowMs);
-      entries.set(id, (entry = { windows: {}, concurrent: 0, touchedMs: nowMs }));
+      makeRoom(nowMs);
+      entry = { meters: {}, concurrent: 0, idleFromMs: nowMs };
+    } else {
+      entries.delete(id);
     }
-    entry.touchedMs = nowMs;
+    entries.set(id, entry);
     return entry;
   };
 
-  const add = (
-    entry: Entry,
-    limit: LimitDefinition,
-    amounts: { readonly [measure in Measure]: number },
-    nowMs: number,
-  ): void => {
-    for (const measure of MEASURES) {
-      const rate = limit[measure];
-      if (rate === undefined || amounts[measure] === 0) continue;
-      windowOf(entry, measure, rate, nowMs).current += amounts[measure];
+  const meterOf = (entry: Entry, measure: Measure): Meter => (entry.meters[measure] ??= { slices: [], reserved: 0 });
+
+  const count = (entry: Entry, measure: Measure, rate: RateLimit, amount: number, nowMs: number): void => {
+    if (!(amount > 0)) return;
+    const { slices } = meterOf(entry, measure);
+    const last = slices.at(-1);
+    if (last !== undefined && last.endMs > nowMs) last.amount += amount;
+    else {
+      const sliceMs = (rate.windowSeconds * 1000) / SLICES;
+      slices.push({ endMs: (Math.floor(nowMs / sliceMs) + 1) * sliceMs, amount });
+      if (slices.length > SLICES + 1) used(entry, measure, rate, nowMs);
     }
+    entry.idleFromMs = Math.max(entry.idleFromMs, (slices.at(-1)?.endMs ?? nowMs) + rate.windowSeconds * 1000);
+  };
+
+  /** Milliseconds until `over` less is used; a whole window where slices alone do not tell. */
+  const waitMs = (entry: Entry | undefined, measure: Measure, rate: RateLimit, over: number, nowMs: number): number => {
+    const windowMs = rate.windowSeconds * 1000;
+    let freed = 0;
+    for (const slice of entry?.meters[measure]?.slices ?? []) {
+      freed += slice.amount;
+      if (freed >= over) return slice.endMs + windowMs - nowMs;
+    }
+    return windowMs;
   };
 
   return {
@@ -160,16 +190,12 @@ export function createLimitLedger(): LimitLedger {
         const rate = limit[measure];
         if (rate === undefined) continue;
         const remaining = Math.max(0, Math.floor(rate.amount - used(entry, measure, rate, nowMs)));
-        const window = entry?.windows[measure];
-        const leftMs = window === undefined ? 0 : window.start + rate.windowSeconds * 1000 - nowMs;
-        const resetMs =
-          window === undefined
-            ? 0
-            : window.current > 0
-              ? leftMs + rate.windowSeconds * 1000
-              : window.previous > 0
-                ? leftMs
-                : 0;
+        const meter = entry?.meters[measure];
+        const windowMs = rate.windowSeconds * 1000;
+        const last = meter?.slices.at(-1);
+        // What is held now is used when its request ends, not before now.
+        const heldMs = meter !== undefined && meter.reserved > 0 ? windowMs + windowMs / SLICES : 0;
+        const resetMs = Math.max(heldMs, last === undefined ? 0 : last.endMs + windowMs - nowMs);
         tightest = tighter(tightest, { limit: rate.amount, remaining, resetSeconds: Math.ceil(resetMs / 1000) });
       }
       return tightest;
@@ -177,21 +203,27 @@ export function createLimitLedger(): LimitLedger {
 
     retryAfterSeconds(limit, key, charge, nowMs) {
       const entry = entries.get(idOf(limit, key));
-      let wait = 1;
+      let wait = 1000;
       for (const measure of MEASURES) {
         const rate = limit[measure];
         if (rate === undefined) continue;
         const over = used(entry, measure, rate, nowMs) + amountOf(measure, charge) - rate.amount;
-        if (over > 0) wait = Math.max(wait, Math.min(rate.windowSeconds, (over / rate.amount) * rate.windowSeconds));
+        if (over > 0) wait = Math.max(wait, waitMs(entry, measure, rate, over, nowMs));
       }
-      return Math.ceil(wait);
+      return Math.ceil(wait / 1000);
     },
 
     charge(limit, key, charge, nowMs) {
       const entry = entryOf(limit, key, nowMs);
       entry.concurrent++;
       concurrent++;
-      add(entry, limit, amountsOf(1, limit.charge === 'after' ? NOTHING : charge), nowMs);
+      if (limit.requests !== undefined) count(entry, 'requests', limit.requests, 1, nowMs);
+      if (limit.charge === 'after') return;
+      for (const measure of MEASURES) {
+        if (measure !== 'requests' && limit[measure] !== undefined) {
+          meterOf(entry, measure).reserved += amountOf(measure, charge);
+        }
+      }
     },
 
     settle(limit, key, estimate, real, nowMs) {
@@ -200,38 +232,22 @@ export function createLimitLedger(): LimitLedger {
         entry.concurrent--;
         concurrent--;
       }
-      const before = limit.charge === 'after' ? NOTHING : estimate;
-      add(
-        entry,
-        limit,
-        amountsOf(0, {
-          inputTokens: real.inputTokens - before.inputTokens,
-          outputTokens: real.outputTokens - before.outputTokens,
-          cost: real.cost - before.cost,
-        }),
-        nowMs,
-      );
+      for (const measure of MEASURES) {
+        const rate = limit[measure];
+        if (measure === 'requests' || rate === undefined) continue;
+        const meter = meterOf(entry, measure);
+        if (limit.charge !== 'after') {
+          const rest = meter.reserved - amountOf(measure, estimate);
+          meter.reserved = entry.concurrent === 0 ? 0 : Math.max(0, rest);
+        }
+        count(entry, measure, rate, amountOf(measure, real), nowMs);
+      }
     },
   };
-
-  function longestWindowMs(entry: Entry): number {
-    // Windows are never longer than a day.
-    return Object.keys(entry.windows).length === 0 ? 0 : 86_400_000;
-  }
 }
 
 function amountOf(measure: Measure, charge: Charge): number {
   if (measure === 'requests') return 1;
   if (measure === 'tokens') return charge.inputTokens + charge.outputTokens;
   return charge[measure];
-}
-
-function amountsOf(requests: number, charge: Charge): { readonly [measure in Measure]: number } {
-  return {
-    requests,
-    tokens: charge.inputTokens + charge.outputTokens,
-    inputTokens: charge.inputTokens,
-    outputTokens: charge.outputTokens,
-    cost: charge.cost,
-  };
 }
