@@ -66,7 +66,7 @@ export class AdmissionQueues {
   ): QueueEntry | undefined {
     const line = this.#line(place);
     const { frame } = state;
-    const written = (place.with.priority ?? state.destination?.with.priority)?.(frame);
+    const written = (place.with.priority ?? state.destination?.with.priority ?? state.admittedPriority)?.(frame);
     const asked = PRIORITIES.indexOf(written as never);
     const priority = asked >= 0 ? asked : PRIORITIES.indexOf(priorityOf(frame));
     if (line.depth >= place.maxDepth) {

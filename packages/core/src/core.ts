@@ -21,7 +21,7 @@ import { createLimitLedger, tighter } from './limits.ts';
 import type { Standing } from './limits.ts';
 import { LiveRequest, RefusedRequest } from './live-request.ts';
 import type { RequestServices } from './live-request.ts';
-import { Pipeline } from './pipeline.ts';
+import { Pipeline, wholeSeconds } from './pipeline.ts';
 import { createPluginGuard, PluginFailure } from './plugins/guard.ts';
 import { createInstanceRegistry } from './plugins/instance-registry.ts';
 import { openFrame, PolicyVersion } from './policy-version.ts';
@@ -412,9 +412,10 @@ class RoutingCore implements Core {
         state.queuedMs = this.#clock.now() - nowMs;
         resolve(outcome);
       };
-      const entry = this.#queues.enqueue(state, place, nowMs, () => leave(this.#refused(state, QUEUE_FULL)));
+      const full = (): RefusedRequest => this.#refused(state, asWritten(QUEUE_FULL, place, state));
+      const entry = this.#queues.enqueue(state, place, nowMs, () => leave(full()));
       if (entry === undefined) {
-        leave(this.#refused(state, QUEUE_FULL));
+        leave(full());
         return;
       }
       state.queued = true;
@@ -451,10 +452,11 @@ class RoutingCore implements Core {
     }
     if (outcome === 'refused' && state.refusal !== undefined && !waitsForRoom(state))
       return this.#refused(state, state.refusal);
-    return this.#refused(state, {
+    const cause = {
       ...QUEUE_TIMEOUT,
       message: `The request waited in the queue of ${JSON.stringify(place.label)} for as long as it may. Try again later.`,
-    });
+    };
+    return this.#refused(state, asWritten(cause, place, state));
   }
 
   /** Offers room that may have come free to those who wait. */
@@ -598,6 +600,19 @@ function standingHeaders(of: 'requests' | 'tokens', standing: Standing | undefin
     `x-ratelimit-reset-${of}`,
     `${standing.resetSeconds}s`,
   ];
+}
+
+/** A refusal by a queue, with the status, message and Retry-After that its modifiers write. */
+function asWritten(cause: RefusalCause, place: BoundQueue, state: RequestState): RefusalCause {
+  const { status, message, retryAfter } = place.with;
+  const text = message?.(state.frame);
+  const wait = retryAfter?.(state.frame);
+  return {
+    status: status ?? cause.status,
+    code: cause.code,
+    message: typeof text === 'string' ? text : cause.message,
+    retryAfterSeconds: typeof wait === 'number' ? wholeSeconds(wait) : cause.retryAfterSeconds,
+  };
 }
 
 const QUEUE_FULL: RefusalCause = {
