@@ -32,7 +32,7 @@ import { createRetryBudget } from './retry-budget.ts';
 import type { ModelInfo, Router, RouteOutcome, RouteRequest } from './router.ts';
 import type { Scheduler } from './scheduler.ts';
 import { createSeededRandom, spread } from './seeded-random.ts';
-import { sessionOf } from './signals/signal-producers.ts';
+import { sessionKeyOf } from './signals/signal-producers.ts';
 
 export interface CoreOptions {
   readonly clock: Clock;
@@ -254,9 +254,12 @@ class RoutingCore implements Core {
     const nowMs = this.#clock.now();
     let requests: Standing | undefined;
     let tokens: Standing | undefined;
-    for (const limit of state.version.policy.limits) {
-      const key = limitKey(limit, state.frame);
-      if (key === undefined) continue;
+    const { limits } = state.version.policy;
+    // What a request was charged to stays so when the signals that told it are let go with the body.
+    for (const charged of state.charged ?? limits.map((limit) => ({ limit, key: limitKey(limit, state.frame) }))) {
+      const limit = typeof charged.limit === 'number' ? limits[charged.limit] : charged.limit;
+      const { key } = charged;
+      if (limit === undefined || key === undefined) continue;
       requests = tighter(requests, this.#services.limits.standing(limit.definition, key, 'requests', nowMs));
       tokens = tighter(tokens, this.#services.limits.standing(limit.definition, key, 'tokens', nowMs));
     }
@@ -362,7 +365,7 @@ class RoutingCore implements Core {
     const nowMs = this.#clock.now();
     openFrame(frame, request, version, { nowMs, epochMs: version.policy.readsClock ? this.#clock.epochMs() : 0, seed });
     const state = new RequestState(version, frame, request);
-    if (version.policy.readsSessionTokens) state.session = sessionOf(frame);
+    if (version.policy.readsSessionTokens) state.session = sessionKeyOf(frame);
     return state;
   }
 

@@ -233,3 +233,56 @@ test('answers tell where the caller stands in the tightest limit, on refusals to
   one.finish(OK);
   expect(t.core.limitHeaders(t.records[0] ?? one.decision)).toEqual([]);
 });
+
+test('an answer that was begun and never told its usage costs its estimate, so that leaving early saves nothing; a failed request costs none', () => {
+  const b = new ProgramBuilder();
+  const key = b.signal('tenant.id');
+  b.signal('usage', 'percent', [{ kind: 'definition', definition: 'limit', of: 'plan' }]);
+  const t = testCore(
+    b.program({
+      tiers: [tier('A', 1)],
+      routes: [route('default', [destination('A', [b.leastTokens()])])],
+      definitions: { limits: [limit('plan', [key], { tokens: { amount: 1000, windowSeconds: 60 } })] },
+    }),
+  );
+  const body = { promptTokensExact: 100, maxTokens: 50 };
+  const unknown = { promptTokens: Number.NaN, cachedTokens: Number.NaN, outputTokens: Number.NaN };
+  const left = t.forward({ tenant: 'a', body });
+  left.commit(1);
+  left.finish({ ...OK, ...unknown, outcome: 'client_abort', status: 499 });
+  const refused = t.forward({ tenant: 'a', body });
+  refused.commit(1);
+  refused.finish({ ...OK, ...unknown, status: 400, upstreamStatus: 400 });
+  const failed = t.forward({ tenant: 'a', body });
+  failed.finish({ ...OK, ...unknown, outcome: 'upstream_error', status: 502, upstreamStatus: 0 });
+  t.forward({ tenant: 'a', body }).finish(OK);
+  expect(t.records.at(-1)?.signals['usage("plan")']).toBeCloseTo(0.15);
+});
+
+test('a rule that refuses with 429 for a used-up limit says when there is room, unless the policy says otherwise', () => {
+  const b = new ProgramBuilder();
+  const key = b.signal('tenant.id');
+  const over = b.signal('over_limit', 'bool', [{ kind: 'definition', definition: 'limit', of: 'plan' }]);
+  const t = testCore(
+    b.program({
+      tiers: [tier('A', 1)],
+      admission: [admission('reject', 'over', over)],
+      routes: [route('default', [destination('A', [b.leastTokens()])])],
+      definitions: { limits: [limit('plan', [key], { requests: { amount: 1, windowSeconds: 60 } })] },
+    }),
+  );
+  t.forward({ tenant: 'a' }).finish(OK);
+  t.time.advance(20_000);
+  expect(t.refuse({ tenant: 'a' })).toMatchObject({ status: 429, code: 'rejected', retryAfterSeconds: 43 });
+});
+
+test('what a session took is not known to another tenant with a session of the same name', () => {
+  const b = new ProgramBuilder();
+  b.signal('session_tokens', 'number');
+  const t = testCore(
+    b.program({ tiers: [tier('A', 1)], routes: [route('default', [destination('A', [b.leastTokens()])])] }),
+  );
+  const headers = { 'x-session-id': 's-1' };
+  for (const tenant of ['a', 'b', 'a']) t.forward({ tenant, headers }).finish(OK);
+  expect(t.records.map(({ signals }) => signals['session_tokens'])).toEqual([null, null, 30]);
+});

@@ -8,7 +8,7 @@ import type { Frame } from './frame.ts';
 import type { Learned } from './learned.ts';
 import { chargeable } from './lease.ts';
 import type { Lease, LeaseLedger } from './lease.ts';
-import type { LimitLedger } from './limits.ts';
+import type { Charge, LimitLedger } from './limits.ts';
 import type { Pipeline } from './pipeline.ts';
 import { wholeSeconds } from './pipeline.ts';
 import { requestCost } from './property-columns.ts';
@@ -451,30 +451,37 @@ function chargeLimits(state: RequestState, services: RequestServices): void {
   const { limits } = state.version.policy;
   if (limits.length === 0) return;
   const { frame } = state;
-  const estimate = { inputTokens: frame.promptTokens, outputTokens: frame.outputTokens, cost: 0 };
+  const { promptTokens, outputTokens } = frame;
+  const estimate = chargeOf(state, services, promptTokens, outputTokens);
   for (let i = 0; i < limits.length; i++) {
     const limit = limits[i];
     const key = limit === undefined ? undefined : limitKey(limit, frame);
     if (limit === undefined || key === undefined) continue;
     services.limits.charge(limit.definition, key, estimate, frame.nowMs);
-    (state.charged ??= []).push({ limit: i, key });
+    (state.charged ??= []).push({ limit: i, key, estimate });
   }
 }
 
-/** Replaces estimates by what was used; where the end tells no counts, the estimate of the prompt stands and the answer is free. */
+/** Replaces estimates by what was used. What is not told counts as estimated if an answer had begun, so that nobody saves by leaving early. */
 function settleLimits(state: RequestState, services: RequestServices, end: RequestEnd): void {
   if (state.charged === undefined) return;
-  const { frame } = state;
-  const estimate = { inputTokens: frame.promptTokens, outputTokens: frame.outputTokens, cost: 0 };
-  const inputTokens = end.promptTokens >= 0 ? end.promptTokens : state.committed ? frame.promptTokens : 0;
-  const outputTokens = end.outputTokens >= 0 ? end.outputTokens : 0;
+  const answered = state.committed && end.upstreamStatus < 400;
+  const known = (tokens: number, estimate: number): number => (tokens >= 0 ? tokens : answered ? estimate : 0);
+  const nowMs = services.clock.now();
+  for (const { limit, key, estimate } of state.charged) {
+    const inputTokens = known(end.promptTokens, estimate.inputTokens);
+    const outputTokens = known(end.outputTokens, estimate.outputTokens);
+    const real = chargeOf(state, services, inputTokens, outputTokens);
+    const definition = state.version.policy.limits[limit]?.definition;
+    if (definition !== undefined) services.limits.settle(definition, key, estimate, real, nowMs);
+  }
+}
+
+/** These tokens with what they cost at the endpoint that the request is at; 0 where that is unknown. */
+function chargeOf(state: RequestState, services: RequestServices, inputTokens: number, outputTokens: number): Charge {
   const slot = state.lease?.slot;
   const cost = slot === undefined ? 0 : requestCost(services.fleet, slot, inputTokens, outputTokens);
-  const real = { inputTokens, outputTokens, cost: cost >= 0 ? cost : 0 };
-  for (const { limit, key } of state.charged) {
-    const definition = state.version.policy.limits[limit]?.definition;
-    if (definition !== undefined) services.limits.settle(definition, key, estimate, real, services.clock.now());
-  }
+  return { inputTokens, outputTokens, cost: cost >= 0 ? cost : 0 };
 }
 
 function modelFor(

@@ -126,7 +126,7 @@ export class Pipeline {
       state.place = verdict.place;
       return 'queued';
     }
-    return refuse(state, rejection(verdict.with, state.frame));
+    return refuse(state, rejection(verdict.with, state, this.#limits));
   }
 
   // --- 3. route
@@ -482,7 +482,8 @@ function refuse(state: RequestState, cause: RefusalCause): Outcome {
   return 'refused';
 }
 
-function rejection(modifiers: BoundModifiers, frame: Frame): RefusalCause {
+function rejection(modifiers: BoundModifiers, state: RequestState, limits: LimitLedger): RefusalCause {
+  const { frame } = state;
   const status = modifiers.status ?? 429;
   const message = modifiers.message?.(frame);
   const wait = modifiers.retryAfter?.(frame);
@@ -491,7 +492,11 @@ function rejection(modifiers: BoundModifiers, frame: Frame): RefusalCause {
     status,
     code: 'rejected',
     message: typeof message === 'string' ? message : 'The routing policy refuses this request.',
-    retryAfterSeconds: carries ? wholeSeconds(typeof wait === 'number' ? wait : 1) : undefined,
+    retryAfterSeconds: !carries
+      ? undefined
+      : wholeSeconds(
+          typeof wait === 'number' ? wait : status === 429 ? state.version.overLimitRetryAfter(frame, limits) : 1,
+        ),
   };
 }
 

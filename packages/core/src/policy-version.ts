@@ -1,6 +1,6 @@
 import type { Value } from '@signalbox/plugin-api';
 import type { PolicyProgram } from '@signalbox/policy';
-import { limitKey } from './bind-policy.ts';
+import { isOverLimit, limitKey } from './bind-policy.ts';
 import type { BoundLimit, BoundPolicy } from './bound-policy.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import { Frame } from './frame.ts';
@@ -109,6 +109,16 @@ export class PolicyVersion {
       { inputTokens: frame.promptTokens, outputTokens: frame.outputTokens, cost: 0 },
       frame.nowMs,
     );
+  }
+
+  /** Seconds until the last of the limits that this request exceeds has room for it; 1 if it exceeds none. */
+  overLimitRetryAfter(frame: Frame, ledger: LimitLedger): number {
+    let seconds = 1;
+    for (const name of this.limitsByName.keys()) {
+      if (isOverLimit(this.limitsByName, name, frame, ledger))
+        seconds = Math.max(seconds, this.limitRetryAfter(name, frame, ledger));
+    }
+    return seconds;
   }
 
   #retireIfDone(): void {

@@ -4,6 +4,7 @@ import type { AttemptRecord } from '@signalbox/telemetry';
 import type { BoundDestination, BoundQueue } from './bound-policy.ts';
 import type { Frame } from './frame.ts';
 import type { Lease } from './lease.ts';
+import type { Charge } from './limits.ts';
 import type { PolicyVersion } from './policy-version.ts';
 import type { RouteRequest } from './router.ts';
 
@@ -77,7 +78,7 @@ export class RequestState {
   decideMs = 0;
   retried = false;
   fellBack = false;
-  charged: { readonly limit: number; readonly key: string }[] | undefined = undefined;
+  charged: { readonly limit: number; readonly key: string; readonly estimate: Charge }[] | undefined = undefined;
   committed = false;
   finished = false;
   ttftMs: number = Number.NaN;

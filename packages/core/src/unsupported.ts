@@ -34,12 +34,17 @@ export function unsupportedParts(program: PolicyProgram): readonly string[] {
   const { gateway, tenants } = program.definitions;
   if (gateway.workers > 1) notes.add('`workers` is not acted on: one thread serves');
   if (gateway.cors !== undefined) notes.add('`cors` is not acted on: no CORS headers are sent');
-  if (gateway.audit !== undefined) notes.add('`audit` is not acted on: no audit file is written');
   if (gateway.shared !== undefined) notes.add('`shared` is not acted on: limits are this process’s own');
-  if (gateway.trustedProxies.length > 0) notes.add('`trusted_proxies` is not acted on: forwarding headers of all peers are dropped');
-  if (program.definitions.tiers.some(({ endpoints }) => endpoints.some(({ role }) => role !== undefined && role !== 'both'))) {
+  if (gateway.trustedProxies.length > 0)
+    notes.add('`trusted_proxies` is not acted on: forwarding headers of all peers are dropped');
+  if (
+    program.definitions.tiers.some(({ endpoints }) =>
+      endpoints.some(({ role }) => role !== undefined && role !== 'both'),
+    )
+  ) {
     notes.add('`role` is not acted on: every endpoint serves prefill and decode');
   }
-  if (tenants.length > 0) notes.add('tenants are not acted on: callers are not told apart, and `tenant` is unknown');
+  if (tenants.length > 0 && gateway.keys === undefined && tenants.every(({ keys }) => keys.length === 0))
+    notes.add('no API keys tell the tenants apart: `tenant` is unknown for every request');
   return [...notes];
 }

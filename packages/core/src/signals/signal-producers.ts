@@ -85,7 +85,7 @@ const BUILTIN: { readonly [key: string]: Bind } = {
   session: () => value(sessionOf),
   session_tokens: (_given, { learned }) =>
     number((frame) => {
-      const session = sessionOf(frame);
+      const session = sessionKeyOf(frame);
       return session === undefined ? Number.NaN : learned.sessionTokens(session);
     }),
   conversation: ofBody(conversationOf),
@@ -190,6 +190,13 @@ export function saturation(fleet: Fleet, everything: TargetPool): number {
     }
   }
   return counted === 0 ? Number.NaN : sum / counted;
+}
+
+/** The session as what is learned of it is kept: one tenant's never meets another's of the same name. */
+export function sessionKeyOf(frame: Frame): string | undefined {
+  const session = sessionOf(frame);
+  const tenant = frame.request?.tenant;
+  return session === undefined || tenant === undefined ? session : `${tenant.length}:${tenant}${session}`;
 }
 
 /** Header `x-session-id`, else `metadata.session_id`, else `prompt_cache_key`. */
