@@ -206,29 +206,39 @@ export function createRanking(fleet: Fleet): Ranking {
 
   /**
    * Puts the `k` highest of `sign` times `values` into `topValues` and `topPositions`, highest first, and into `front` the positions, in
-   * order, of all that were within `slack` of the last of them when they were met; returns how many those are. Fewer than `k` are known
-   * if the last is -Infinity.
+   * order, of all that were within `slack` of the last of them when they were met; returns how many those are, or -1 if no two of the `k`
+   * are equal and no other equals the last, so that their order is settled. Fewer than `k` are known if the last is -Infinity.
    */
   const cut = (values: Float64Array, sign: 1 | -1, length: number, k: number, slack: number): number => {
     const last = k - 1;
     for (let j = 0; j < k; j++) topValues[j] = -Infinity;
+    let least = -Infinity;
     let bar = -Infinity;
     let size = 0;
+    let tied = slack > 0;
     for (let i = 0; i < length; i++) {
       const value = sign * values[i]!;
       if (!(value >= bar)) continue;
       front[size++] = i;
-      if (!(value > topValues[last]!)) continue;
-      let j = last;
-      for (; j > 0 && topValues[j - 1]! < value; j--) {
-        topValues[j] = topValues[j - 1]!;
-        topPositions[j] = topPositions[j - 1]!;
-      }
-      topValues[j] = value;
-      topPositions[j] = i;
-      bar = topValues[last]! - slack;
+      if (value > least) {
+        let j = last;
+        for (; j > 0; j--) {
+          const better = topValues[j - 1]!;
+          if (better >= value) break;
+          topValues[j] = better;
+          topPositions[j] = topPositions[j - 1]!;
+        }
+        topValues[j] = value;
+        topPositions[j] = i;
+        const dropped = least;
+        least = topValues[last]!;
+        bar = least - slack;
+        if (slack === 0) tied = dropped === least;
+      } else tied = true;
     }
-    return size;
+    if (tied || least === -Infinity) return size;
+    for (let j = 1; j < k; j++) if (topValues[j - 1] === topValues[j]) return size;
+    return -1;
   };
 
   /** Leaves of `front[0..size)` what is at least `bar`; returns how many those are. */
@@ -241,20 +251,13 @@ export function createRanking(fleet: Fleet): Ranking {
     return kept;
   };
 
-  /** Whether no two of the first `k` of `topValues` are equal. */
-  const allDiffer = (k: number): boolean => {
-    for (let j = 1; j < k; j++) if (topValues[j - 1] === topValues[j]) return false;
-    return true;
-  };
-
   const list = (frame: Frame, tier: RankTier, slots: Int32Array, position: number, place: number): void => {
-    const { parts } = frame.shape;
+    const value = tierValues[0]![position]!;
+    const first = place * frame.shape.parts;
     frame.slots[place] = slots[position]!;
-    frame.scores[place] = tierValues[0]![position]!;
-    const lone = tier.length === 1;
-    for (let t = 0; t < tier.length; t++) {
-      frame.parts[place * parts + t] = lone ? tierValues[0]![position]! : termValues[t]![position]!;
-    }
+    frame.scores[place] = value;
+    if (tier.length === 1) frame.parts[first] = value;
+    else for (let t = 0; t < tier.length; t++) frame.parts[first + t] = termValues[t]![position]!;
   };
 
   const orderByHost = (
@@ -273,16 +276,15 @@ export function createRanking(fleet: Fleet): Ranking {
     if (wanted > 0 && wanted <= MOST_IN_ONE_PASS) {
       const slack = tier.length === 1 ? 0 : SUM_TIE;
       size = cut(values, sign, length, wanted, slack);
+      if (size < 0) {
+        for (let j = 0; j < wanted; j++) list(frame, tier, slots, topPositions[j]!, j);
+        return wanted;
+      }
       const least = topValues[wanted - 1]!;
-      // Where fewer are known than wanted, the unknown are candidates too.
+      // Where fewer are known than wanted, the unknown are candidates too; else only what is at least as good as the last of the cut.
       if (least !== -Infinity) {
         all = false;
-        // Whatever gets on the list is at least as good as the last of the cut.
         size = keepFrom(values, sign, size, least - slack);
-        if (slack === 0 && size === wanted && allDiffer(wanted)) {
-          for (let j = 0; j < wanted; j++) list(frame, tier, slots, topPositions[j]!, j);
-          return wanted;
-        }
       }
     }
     if (all) for (size = 0; size < length; size++) front[size] = size;
