@@ -43,7 +43,7 @@ default to tier "70B" by ${scorer}
 `;
 }
 
-/** Starts \`signalbox serve\` on the policy and resolves when it takes requests. Rejects with what it printed if it ends or is not ready in time. */
+/** Starts `signalbox serve` on the policy and resolves when it takes requests. Rejects with what it printed if it ends or is not ready in time. */
 export async function startGatewayProcess(
   scorer: string,
   endpoints: readonly (ReplayEndpoint & { readonly url: string })[],
