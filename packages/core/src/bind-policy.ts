@@ -237,13 +237,14 @@ class Binder {
       this.#addStep(3, index, numeric, this.#bindBuiltinSla(signal));
     } else {
       const bound = bindBuiltinSignal(signal.key, signal.arguments, this.#context.sources);
-      if (bound?.numeric === true && numeric) this.#steps.push({ order: 0, index, numeric, produce: bound.produce });
-      else this.#addStep(0, index, numeric, bound?.produce ?? (() => undefined));
+      if (bound !== undefined && bound.numeric === numeric) {
+        this.#steps.push({ order: 0, index, numeric, field: bound.field, produce: bound.produce });
+      } else this.#addStep(0, index, numeric, bound?.produce ?? (() => undefined));
     }
   }
 
   #addStep(order: SignalOrder, index: number, numeric: boolean, produce: (frame: Frame) => Value | undefined): void {
-    this.#steps.push({ order, index, numeric, produce: numeric ? numberOr(produce) : produce });
+    this.#steps.push({ order, index, numeric, field: undefined, produce: numeric ? numberOr(produce) : produce });
   }
 
   #bindPluginSignal(

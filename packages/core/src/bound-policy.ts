@@ -18,6 +18,7 @@ import type { TargetPool } from './fleet/pool.ts';
 import type { Frame, FrameShape } from './frame.ts';
 import type { HeldInstance } from './plugins/instance-registry.ts';
 import type { RankPicker, RankTier } from './ranking.ts';
+import type { RequestField } from './signals/signal-producers.ts';
 
 /*
  * A policy with every name resolved: what `bindPolicy` makes of a program at load time and the pipeline runs at request time. All of it is
@@ -56,6 +57,8 @@ export interface BoundPolicy {
 export interface SignalStep {
   readonly index: number;
   readonly numeric: boolean;
+  /** Where the signal is a field of the request, which is read without a call. */
+  readonly field: RequestField | undefined;
   readonly produce: (frame: Frame) => Value | undefined;
 }
 

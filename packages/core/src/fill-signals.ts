@@ -3,6 +3,7 @@ import type { Learned } from './learned.ts';
 import type { PluginGuard } from './plugins/guard.ts';
 import type { RequestState } from './request-state.ts';
 import type { Scheduler } from './scheduler.ts';
+import { numberField, valueField } from './signals/signal-producers.ts';
 
 /** Works out every synchronous signal that the policy reads, and the two estimates that every lease needs. */
 export function fillSignals(state: RequestState, learned: Learned): void {
@@ -14,9 +15,10 @@ export function fillSignals(state: RequestState, learned: Learned): void {
   }
   const { signals } = version.policy;
   for (let i = 0; i < signals.length; i++) {
-    const signal = signals[i]!;
-    if (signal.numeric) frame.n[signal.index] = signal.produce(frame) as number;
-    else frame.v[signal.index] = signal.produce(frame);
+    const { index, numeric, field, produce } = signals[i]!;
+    // A call of one of many functions costs more than all these comparisons.
+    if (numeric) frame.n[index] = field === undefined ? (produce(frame) as number) : numberField(frame, field);
+    else frame.v[index] = field === undefined ? produce(frame) : valueField(frame, field);
   }
 }
 

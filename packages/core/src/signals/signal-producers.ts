@@ -28,6 +28,58 @@ export interface SignalSources {
 export interface BoundSignal {
   readonly numeric: boolean;
   readonly produce: Producer;
+  /** Set where the signal is no more than a field of the request: it is read in place then, without a call of `produce`. */
+  readonly field?: RequestField;
+}
+
+/** Signals that are fields of the request, by their catalogue keys. */
+const NUMBER_FIELDS = ['prompt_tokens', 'output_tokens', 'prompt_chars', 'max_tokens', 'tools', 'images'] as const;
+const VALUE_FIELDS = ['model', 'stream', 'reasoning', 'json_schema', 'user', 'path'] as const;
+type NumberField = (typeof NUMBER_FIELDS)[number];
+type ValueField = (typeof VALUE_FIELDS)[number];
+export type RequestField = NumberField | ValueField;
+
+/** A numeric field of the request in a frame; NaN for one that is none. */
+export function numberField(frame: Frame, field: RequestField): number {
+  const { parsed } = frame;
+  switch (field) {
+    case 'prompt_tokens':
+      return frame.promptTokens;
+    case 'output_tokens':
+      return frame.outputTokens;
+    case 'tools':
+      return parsed === undefined ? Number.NaN : parsed.tools;
+    case 'images':
+      return parsed === undefined ? Number.NaN : parsed.images;
+    case 'max_tokens':
+      return parsed === undefined ? Number.NaN : parsed.maxTokens;
+    case 'prompt_chars':
+      return parsed === undefined ? Number.NaN : parsed.promptChars;
+    default:
+      return Number.NaN;
+  }
+}
+
+/** A field of another type of the request in a frame; undefined for one that is none. */
+export function valueField(frame: Frame, field: RequestField): Value | undefined {
+  const { parsed } = frame;
+  if (parsed === undefined) return undefined;
+  switch (field) {
+    case 'model':
+      return parsed.model;
+    case 'stream':
+      return parsed.stream;
+    case 'path':
+      return parsed.path;
+    case 'user':
+      return parsed.user;
+    case 'reasoning':
+      return parsed.reasoning;
+    case 'json_schema':
+      return parsed.jsonSchema;
+    default:
+      return undefined;
+  }
 }
 
 /** Binds a built-in signal by its catalogue key; undefined for a key that core does not know. */
@@ -60,23 +112,23 @@ const countOfBody =
   () =>
     number((frame) => (frame.parsed === undefined ? Number.NaN : read(frame.parsed)));
 
+const FIELDS: { readonly [key: string]: Bind } = Object.fromEntries<Bind>([
+  ...NUMBER_FIELDS.map((field): [string, Bind] => [
+    field,
+    () => ({ numeric: true, field, produce: (frame) => numberField(frame, field) }),
+  ]),
+  ...VALUE_FIELDS.map((field): [string, Bind] => [
+    field,
+    () => ({ numeric: false, field, produce: (frame) => valueField(frame, field) }),
+  ]),
+]);
+
 const BUILTIN: { readonly [key: string]: Bind } = {
-  model: ofBody((parsed) => parsed.model),
+  ...FIELDS,
   prompt: ofBody((parsed) => parsed.prompt()),
   system_prompt: ofBody((parsed) => parsed.systemPrompt()),
   first_user_message: ofBody((parsed) => parsed.firstUserMessage()),
-  prompt_tokens: () => number((frame) => frame.promptTokens),
-  prompt_chars: countOfBody((parsed) => parsed.promptChars),
-  max_tokens: countOfBody((parsed) => parsed.maxTokens),
-  output_tokens: () => number((frame) => frame.outputTokens),
-  stream: ofBody((parsed) => parsed.stream),
-  reasoning: ofBody((parsed) => parsed.reasoning),
-  tools: countOfBody((parsed) => parsed.tools),
   tool_names: ofBody((parsed) => parsed.toolNames()),
-  images: countOfBody((parsed) => parsed.images),
-  json_schema: ofBody((parsed) => parsed.jsonSchema),
-  user: ofBody((parsed) => parsed.user),
-  path: ofBody((parsed) => parsed.path),
   turns: countOfBody((parsed) => parsed.messages().filter(({ role }) => role === 'user').length),
   questions: countOfBody((parsed) => countQuestions(parsed.lastUserMessage() ?? '')),
   words: countOfBody((parsed) => countWords(parsed.lastUserMessage() ?? '')),
