@@ -6,6 +6,7 @@ export type { AllocateMemory } from './fleet/fleet-table.ts';
 export type { EndpointState, EndpointStatus, EngineSample, Fleet } from './fleet/fleet.ts';
 export type { PolicyVersion } from './policy-version.ts';
 export type { Scheduler } from './scheduler.ts';
+export { ENGINE_FED_KEYS, UNFED_KEYS } from './unfed-keys.ts';
 export type {
   Attempt,
   AttemptFailure,

@@ -1,7 +1,5 @@
 import type { Modifiers, PolicyProgram } from '@signalbox/policy';
-
-/** Built-in properties that nothing in this build feeds: unknown for every endpoint unless a plugin provides them. */
-const UNFED: ReadonlySet<string> = new Set(['prefix_hit']);
+import { UNFED_KEYS } from './unfed-keys.ts';
 
 /**
  * What a policy asks for and core does not act on, one sentence each, for the log and the status page: a request is routed as though it
@@ -21,7 +19,7 @@ export function unsupportedParts(program: PolicyProgram): readonly string[] {
     for (const step of rule.steps) if (step.kind !== 'next') look(step.with, `route ${JSON.stringify(rule.label)}`);
   }
   for (const property of program.properties) {
-    if (property.provider.kind === 'builtin' && UNFED.has(property.key)) {
+    if (property.provider.kind === 'builtin' && UNFED_KEYS.includes(`candidate.${property.key}`)) {
       notes.add(`\`${property.key}\` is unknown for every endpoint: nothing in this build feeds it`);
     }
   }

@@ -1,5 +1,6 @@
 import { relative, resolve } from 'node:path';
 import { createOptionChecker } from '@signalbox/config';
+import { ENGINE_FED_KEYS, UNFED_KEYS } from '@signalbox/core';
 import type { Plugin } from '@signalbox/plugin-api';
 import { toManifest } from '@signalbox/plugin-api';
 import { unsupportedParts } from '@signalbox/core';
@@ -35,6 +36,9 @@ export interface PolicyLoaderOptions {
   /** In place of the first-party plugins. */
   readonly plugins?: readonly Plugin[];
 }
+
+/** What this gateway cannot tell a policy, because it does not poll engines. */
+const UNPROVIDED: readonly string[] = [...UNFED_KEYS, ...ENGINE_FED_KEYS];
 
 /**
  * Compiles policy files from disk. One loader serves one policy for as long as it runs: which plugin packages may load is settled when
@@ -75,6 +79,7 @@ export function createPolicyLoader({ cwd, allowPlugins, strict = false, plugins 
           return { manifest: found.manifest };
         },
         checkOptions,
+        unprovided: UNPROVIDED,
         nowEpochMs: Date.now(),
         strict,
       });

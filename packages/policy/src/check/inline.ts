@@ -1,12 +1,13 @@
 import type { Json, ValueType } from '@signalbox/plugin-api';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { createDiagnostic } from '../diagnostics/diagnostic.ts';
-import type { Expression } from '../ir.ts';
+import type { Expression, PropertyRef } from '../ir.ts';
 import type { ExprNode } from '../syntax/ast.ts';
 import { parsePolicy } from '../syntax/parse-policy.ts';
 import type { Span } from '../syntax/span.ts';
 import type { CheckedArguments } from './arguments.ts';
 import type { CatalogueEntry, PropertyEntry, ScorerEntry } from './catalogue/entries.ts';
+import { operandsOf } from './copy-expression.ts';
 import { typeOfSchema } from './options.ts';
 import { createBlock, elaborate } from './session.ts';
 import type { Place, Session } from './session.ts';
@@ -107,6 +108,12 @@ const inlineExpression = (
   return expression;
 };
 
+const propertiesOf = (expression: Expression): readonly number[] =>
+  expression.kind === 'property' ? [expression.index] : operandsOf(expression).flatMap(propertiesOf);
+
+const isUnfed = (session: Session, ref: PropertyRef | undefined): boolean =>
+  ref?.provider.kind === 'builtin' && session.unprovided.has(`candidate.${ref.key}`);
+
 /** A property or filter that the catalogue gives as an expression. */
 export const inlineValue = (
   session: Session,
@@ -127,6 +134,9 @@ export const inlineValue = (
     );
     return undefined;
   }
+  const read = propertiesOf(expression).map((index) => session.properties[index]);
+  if (place.inlineAt === undefined && read.length > 0 && read.every((ref) => isUnfed(session, ref)))
+    session.report('W0516', span, `nothing feeds what \`${entry.name}\` reads in this build or fleet, so it is always unknown`);
   // The catalogue states the type: `load` is a percent though its formula divides two counts.
   return { ...expression, type: entry.type, scope: 'candidate' };
 };

@@ -289,9 +289,9 @@ export const checkEntry = (
       : allowsProperty(session, place, span, name, entry.type);
   const checked = checkArguments(session, place, entry, name, span, args);
   if (!allowed || checked === undefined) return undefined;
-  if (session.unprovided.has(`${scope}.${key}`) && place.inlineAt === undefined) {
+  const unfed = entry.provider.kind === 'builtin' && session.unprovided.has(`${scope}.${key}`);
+  if (unfed && place.inlineAt === undefined && place.clause !== 'given')
     session.report('W0516', span, `nothing feeds \`${name}\` in this build or fleet, so it is always unknown`);
-  }
   if (entry.kind === 'property' && entry.expression !== undefined)
     return inlineValue(session, place, entry, entry.expression, span, checked);
   const ref = {
