@@ -3,7 +3,7 @@ import { createDecisionHistory } from './decision-history.ts';
 import { decisionLogFields, decisionText } from './decision-line.ts';
 import type { DecisionRecord } from './decision-record.ts';
 import { createHistogram, observe } from './histogram.ts';
-import { createLogger } from './logger.ts';
+import { createDecisionLog, createLogger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 import type { MetricsSource } from './metrics.ts';
 
@@ -114,4 +114,13 @@ test('secrets and contents are redacted at every level', () => {
   expect(lines).toHaveLength(2);
   expect(lines.join('')).not.toMatch(/sk-secret|private/);
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'trace', msg: 'x', authorization: '[redacted]' });
+});
+
+test('the request log is one line for each request at level info, and nothing above it', () => {
+  const lines: string[] = [];
+  const destination = { write: (line: string) => void lines.push(line) };
+  createDecisionLog({ level: 'info', destination })(record());
+  createDecisionLog({ level: 'warn', destination })(record());
+  expect(lines).toHaveLength(1);
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'info', msg: 'request', request_id: 'r-1', endpoint: '70B/1', status: 200, ttft_ms: 84 });
 });

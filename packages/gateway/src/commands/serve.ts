@@ -1,4 +1,4 @@
-import { createLogger, decisionLogFields, decisionText, LOG_LEVELS } from '@signalbox/telemetry';
+import { createDecisionLog, createLogger, createLogStream, decisionText, LOG_LEVELS } from '@signalbox/telemetry';
 import type { LogLevel } from '@signalbox/telemetry';
 import type { Logger } from '@signalbox/plugin-api';
 import type { Command, CommandInput, Terminal } from '../cli/command.ts';
@@ -32,14 +32,15 @@ SIGTERM drains: /readyz says 503, connections are accepted for 10 s more, runnin
   async run(input, terminal) {
     const policyPath = input.positionals[0] ?? '';
     const pretty = readLogForm(input) === 'pretty';
-    const logger = createLogger({ level: pretty ? 'silent' : readLogLevel(input) });
+    const level = pretty ? 'silent' : readLogLevel(input);
+    const stream = createLogStream();
+    process.once('exit', () => stream.flushSync());
+    const logger = createLogger({ level, destination: stream });
     return runGateway(
       {
         ...commonOptions(input, terminal, policyPath),
         logger,
-        ...(pretty
-          ? { onDecision: (record) => terminal.out(`${decisionText(record)}\n`) }
-          : { onDecision: (record) => logger.info('request', decisionLogFields(record)) }),
+        onDecision: pretty ? (record) => terminal.out(`${decisionText(record)}\n`) : createDecisionLog({ level, destination: stream }),
       },
       terminal,
       pretty ? undefined : logger,
