@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the integration suite needs beyond the workspace: a real model server by npm, promtool and nginx by Debian packages. Fails if it cannot.
+# Installs what the integration and edge suites need beyond the workspace: a real model server by npm, promtool, nginx and HAProxy by Debian packages.
+# Fails if it cannot.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -8,6 +9,7 @@ sh examples/real-model/install.sh
 missing=()
 command -v promtool >/dev/null || missing+=(prometheus)
 command -v nginx >/dev/null || missing+=(nginx-light)
+command -v haproxy >/dev/null || missing+=(haproxy)
 command -v gcc >/dev/null || missing+=(gcc libc6-dev)
 if [ ${#missing[@]} -gt 0 ]; then
   if ! command -v apt-get >/dev/null; then

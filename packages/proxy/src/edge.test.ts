@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { ANSWER, CHAT, chat, rig } from './rig.fixture.ts';
 import { json } from './upstream.fixture.ts';
@@ -188,14 +190,68 @@ describe('HTTP that is not clean', () => {
     ],
     ['a bare LF in a header', `GET /v1/models HTTP/1.1\r\nhost: x\r\na: b\nc: d\r\n\r\n`],
     ['no HTTP', `hello\r\n\r\n`],
+    ['a version beyond 1.1', `GET /v1/models HTTP/2.0\r\nhost: x\r\n\r\n`],
+    ['a host that is none', `GET /v1/models HTTP/1.1\r\nhost: x/y\r\n\r\n`],
+    ['a fragment', `GET /v1/models#x HTTP/1.1\r\nhost: x\r\n\r\n`],
+    ['a tunnel', `CONNECT x:80 HTTP/1.1\r\nhost: x\r\n\r\n`],
+    ['an offer of h2c alone', `GET /v1/models HTTP/1.1\r\nhost: x\r\nupgrade: h2c\r\n\r\n`],
+    [
+      'a coding before chunked',
+      `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+    ],
+    [
+      'a coding that is not chunked',
+      `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: xchunked\r\n\r\n0\r\n\r\n`,
+    ],
+    ['too many headers', `GET /v1/models HTTP/1.1\r\nhost: x\r\n${'a: b\r\n'.repeat(200)}\r\n`],
+    ['another expectation', `POST ${CHAT} HTTP/1.1\r\nhost: x\r\nexpect: tea\r\ncontent-length: 0\r\n\r\n`],
     ['too large headers', `GET /v1/models HTTP/1.1\r\nhost: x\r\na: ${'b'.repeat(20_000)}\r\n\r\n`],
   ])('%s is refused in our envelope', async (name, text) => {
     const { router, client } = await rig();
     const answer = await client().send(text).closed();
-    expect(answer?.status).toBe(name === 'too large headers' ? 431 : 400);
+    expect(answer?.status).toBe(name.startsWith('too ') ? 431 : name === 'another expectation' ? 417 : 400);
     expect(errorOf(answer?.body ?? '').code).toBe('invalid_request');
     expect(answer?.headers['x-request-id']).toMatch(/./);
     expect(router.traces).toHaveLength(0);
+  });
+
+  it('what is wrong behind a whole request is answered after that one', async () => {
+    const { upstream, client } = await rig();
+    upstream.onRequest = ({ socket }) => socket.write(json(200, ANSWER));
+    const one = client().post(CHAT, chat()).send('garbage\r\n\r\n');
+    await one.closed();
+    expect([...one.text.matchAll(/HTTP\/1\.1 (\d+)/g)].map((match) => match[1])).toEqual(['200', '400']);
+  });
+
+  it('a refused upgrade, tunnel or garbage whose sender does not hang up is cut', async () => {
+    const { time, port } = await rig();
+    for (const text of [
+      'GET /v1/realtime HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
+      'CONNECT x:80 HTTP/1.1\r\nhost: x\r\n\r\n',
+      'garbage\r\n\r\n',
+    ]) {
+      const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+      const closed = new Promise((resolve) => socket.once('close', resolve));
+      const ended = once(socket, 'end');
+      socket.on('error', () => undefined);
+      socket.resume();
+      socket.write(text);
+      await ended;
+      await time.advance(6_000);
+      // Only a connection that is gone answers what is sent on it with a reset.
+      const poke = setInterval(() => socket.write('x'), 5);
+      await closed;
+      clearInterval(poke);
+      expect(socket.destroyed).toBe(true);
+    }
+  });
+
+  it('a refusal can be read by a client whose upload still runs', async () => {
+    const { client } = await rig();
+    const body = 'x'.repeat(4_000_000);
+    const answer = await client().post('/v1/unknown', body).answer();
+    expect(answer.status).toBe(404);
+    expect((await client().post(CHAT, body, ['host: y']).answer()).status).toBe(400);
   });
 
   it('pipelined requests are answered in order', async () => {

@@ -3,6 +3,8 @@ export interface ProxyLimits {
   /** A request body; more is answered 413. */
   readonly bodyBytes: number;
   readonly headerBytes: number;
+  /** Header lines of a request; more, or more bytes than `headerBytes`, is answered 431. */
+  readonly headerCount: number;
   readonly jsonDepth: number;
   /** From the first byte of a request to the end of its headers. */
   readonly headersTimeoutMs: number;
@@ -23,13 +25,14 @@ export interface ProxyLimits {
   readonly heartbeatMs: number;
   /** A reader that takes nothing for so long, while bytes wait for it, is dropped. */
   readonly stalledReaderMs: number;
-  /** How long an oversized upload is read and thrown away so that its sender can read the 413. */
+  /** How long what a refused client still sends is read and thrown away, so that it can read the answer. */
   readonly lingerMs: number;
 }
 
 export const DEFAULT_LIMITS: ProxyLimits = Object.freeze({
   bodyBytes: 20 * 1024 * 1024,
   headerBytes: 16 * 1024,
+  headerCount: 128,
   jsonDepth: 64,
   headersTimeoutMs: 15_000,
   requestTimeoutMs: 30_000,

@@ -8,7 +8,8 @@ import { silentLogger, type Clock, type Logger } from '@signalbox/plugin-api';
 import { fastify, type FastifyInstance, type FastifyServerOptions } from 'fastify';
 import { ownHeaders } from './answer-head.ts';
 import { addErrorHeaders } from './client-answer.ts';
-import { edgeFault } from './edge-checks.ts';
+import { edgeFault, isH2c } from './edge-checks.ts';
+import { endSocket } from './end-socket.ts';
 import { EndpointPools } from './endpoint-pools.ts';
 import { Exchange } from './exchange.ts';
 import type { ExchangeHost, LiveExchange } from './exchange-host.ts';
@@ -143,8 +144,17 @@ export function createProxy(options: ProxyOptions): Proxy {
       request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined;
     if (unread && !closing) headers.push('connection', 'close');
     response.writeHead(status, headers);
-    response.end(request.method === 'HEAD' ? undefined : text);
-    if (unread) request.resume();
+    const bytes = request.method === 'HEAD' ? undefined : text;
+    if (unread && !request.complete) {
+      // A close while the upload runs would reset the connection before the client has read the answer.
+      response.write(bytes ?? '');
+      const timer = timers.setTimeout(() => request.socket.destroy(), limits.lingerMs);
+      response.once('close', () => timers.clearTimeout(timer));
+      request.once('end', () => response.end());
+      request.resume();
+    } else {
+      response.end(bytes);
+    }
     if (code !== undefined)
       hooks.unrouted?.({ requestId: head.requestId, path: pathOf(request), status, code, durationMs: 0 });
   };
@@ -215,7 +225,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       answer(request, response, head, 404, 'model_not_found', errorBody(path, 404, 'model_not_found', UNKNOWN_MODEL));
   };
 
-  const app = createApp(limits, options.tls, {
+  const app = createApp(limits, timers, options.tls, {
     refuse,
     post: onPost,
     models: onModels,
@@ -228,8 +238,14 @@ export function createProxy(options: ProxyOptions): Proxy {
     unused.add(socket);
     socket.once('close', () => unused.delete(socket));
   });
-  server.on('upgrade', (request: IncomingMessage, socket: Duplex) =>
-    onUpgrade(request, socket, headOf(request).requestId),
+  const hangUp = (request: IncomingMessage, socket: Duplex, refusal: readonly [number, string, string]): void => {
+    const { requestId } = headOf(request);
+    hooks.unrouted?.({ requestId, path: pathOf(request), status: refusal[0], code: refusal[1], durationMs: 0 });
+    endSocket(socket, rawAnswer(...refusal, requestId), timers, limits.lingerMs);
+  };
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex) => hangUp(request, socket, upgradeRefusal(request)));
+  server.on('connect', (request: IncomingMessage, socket: Duplex) =>
+    hangUp(request, socket, [400, 'invalid_request', 'This server opens no tunnels.']),
   );
 
   let current: { readonly hasten: (options: CloseOptions) => void; readonly done: Promise<void> } | undefined;
@@ -340,14 +356,14 @@ interface Handlers {
   readonly first: (socket: Socket) => void;
 }
 
-function createApp(limits: ProxyLimits, tls: ProxyOptions['tls'], handlers: Handlers): FastifyInstance {
+function createApp(limits: ProxyLimits, timers: Timers, tls: ProxyOptions['tls'], handlers: Handlers): FastifyInstance {
   const { refuse } = handlers;
   const serverOptions = {
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
-    connectionsCheckingInterval: 5_000,
+    connectionsCheckingInterval: Math.min(5_000, limits.headersTimeoutMs, limits.requestTimeoutMs),
     noDelay: true,
     insecureHTTPParser: false,
     // Missing and doubled Host headers are answered by edgeFault, in our envelope.
@@ -356,12 +372,12 @@ function createApp(limits: ProxyLimits, tls: ProxyOptions['tls'], handlers: Hand
   const serverFactory = (handler: (request: IncomingMessage, response: ServerResponse) => void): Server => {
     const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
       handlers.first(request.socket);
-      const fault = edgeFault(request);
+      const fault = edgeFault(request, limits.headerCount);
       if (fault === undefined) handler(request, response);
       else {
         // What follows on this connection cannot be trusted to be framed as we read it.
         response.shouldKeepAlive = false;
-        refuse(request, response, 400, 'invalid_request', fault);
+        refuse(request, response, fault.status, 'invalid_request', fault.message);
       }
     };
     const server =
@@ -373,15 +389,23 @@ function createApp(limits: ProxyLimits, tls: ProxyOptions['tls'], handlers: Hand
       if (!(Number(request.headers['content-length']) > limits.bodyBytes)) response.writeContinue();
       onRequest(request, response);
     });
+    server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+      handlers.first(request.socket);
+      response.shouldKeepAlive = false;
+      refuse(request, response, 417, 'invalid_request', 'The only expectation that is understood is 100-continue.');
+    });
+    // One more than is allowed: what lies beyond would be dropped unseen.
+    server.maxHeadersCount = limits.headerCount + 1;
     return server;
   };
+  const waiting = new WeakSet<Duplex>();
   const appOptions: FastifyServerOptions = {
-    serverFactory: serverFactory as NonNullable<FastifyServerOptions['serverFactory']>,
+    serverFactory,
     logger: false,
     exposeHeadRoutes: false,
     return503OnClosing: false,
     forceCloseConnections: false,
-    clientErrorHandler: onClientError,
+    clientErrorHandler: (error, socket) => onClientError(error, socket, waiting, timers, limits.lingerMs),
     frameworkErrors: (_error, request, reply) => {
       reply.hijack();
       refuse(request.raw, reply.raw, 404, 'not_found', 'The path cannot be read.');
@@ -427,7 +451,7 @@ function createApp(limits: ProxyLimits, tls: ProxyOptions['tls'], handlers: Hand
       `There is no ${request.raw.method ?? ''} ${headerSafe(pathOf(request.raw))}.`,
     );
   });
-  return app as unknown as FastifyInstance;
+  return app;
 }
 
 function pathOf(request: IncomingMessage): string {
@@ -442,15 +466,35 @@ function headerSafe(path: string): string {
   return short.replaceAll(/[^\u0021-\u007e…]/g, '?');
 }
 
-/** Bytes that are no HTTP request: a short answer in our envelope, then the end of the connection. */
-function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+/**
+ * Bytes that are no HTTP request: a short answer in our envelope, then the end of the connection. Whole requests that came before are
+ * answered first, since answers go by order; `waiting` holds the connections where that is so.
+ */
+function onClientError(
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+  waiting: WeakSet<Duplex>,
+  timers: Timers,
+  lingerMs: number,
+): void {
+  // More of what was refused already.
+  if (socket.writableEnded || waiting.has(socket)) return;
   if (socket.destroyed || !socket.writable || error.code === 'ECONNRESET') {
     socket.destroy();
     return;
   }
-  const busy = (socket as { readonly _httpMessage?: { readonly headersSent?: boolean } })._httpMessage;
+  const busy = (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? undefined;
+  if (busy !== undefined && busy.req.complete && error.code !== 'HPE_INVALID_EOF_STATE') {
+    waiting.add(socket);
+    busy.once('finish', () => {
+      waiting.delete(socket);
+      onClientError(error, socket, waiting, timers, lingerMs);
+    });
+    return;
+  }
   if (busy?.headersSent === true) {
-    socket.destroy();
+    // A refusal that went out before the body was read.
+    busy.end();
     return;
   }
   const [status, message] =
@@ -459,16 +503,13 @@ function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? ([408, 'The request took too long to arrive.'] as const)
         : ([400, 'The request is not valid HTTP.'] as const);
-  socket.end(rawAnswer(status, 'invalid_request', message, crypto.randomUUID()));
+  endSocket(socket, rawAnswer(status, 'invalid_request', message, crypto.randomUUID()), timers, lingerMs);
 }
 
-function onUpgrade(request: IncomingMessage, socket: Duplex, requestId: string): void {
-  const isH2c = /(?:^|,)\s*h2c\s*(?:,|$)/i.test(request.headers.upgrade ?? '');
-  const answer = isH2c
-    ? rawAnswer(400, 'invalid_request', 'This server does not upgrade to HTTP/2.', requestId)
-    : rawAnswer(501, 'not_implemented', 'WebSocket and other upgrades are not offered here.', requestId);
-  socket.on('error', () => socket.destroy());
-  socket.end(answer);
+function upgradeRefusal(request: IncomingMessage): readonly [status: number, code: string, message: string] {
+  return isH2c(request.headers.upgrade ?? '')
+    ? [400, 'invalid_request', 'This server does not upgrade to HTTP/2.']
+    : [501, 'not_implemented', 'WebSocket and other upgrades are not offered here.'];
 }
 
 function rawAnswer(status: number, code: string, message: string, requestId: string): string {
