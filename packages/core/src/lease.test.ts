@@ -35,6 +35,21 @@ test('a lease gives back exactly what it took, once, and its prompt leaves the q
   expect([ledger.open, ledger.started, ledger.faults]).toEqual([0, 1, 0]);
 });
 
+test.each([false, true])('a lease keeps what the endpoint held before it (shared memory: %s)', (shared) => {
+  const ledger = createLeaseLedger(fleetOf(1, shared));
+  const first = ledger.reserve(0, 100, 30);
+  if (first === undefined) throw new Error('no lease');
+  ledger.commit(first);
+  ledger.reserve(0, 7, 5);
+  expect(first).toMatchObject({ requestsBefore: 0, tokensBefore: 0, queuedBefore: 0, decodeBefore: 0 });
+  expect(ledger.reserve(0, 1, 1)).toMatchObject({
+    requestsBefore: 2,
+    tokensBefore: 142,
+    queuedBefore: 7,
+    decodeBefore: 35,
+  });
+});
+
 test('limits of requests and of tokens hold, and an idle endpoint takes a request of any size', () => {
   const fleet = fleetOf(0);
   fleet.apply(definitions([tier('A', 1, { maxRequests: 2 }), tier('B', 1, { maxTokensInFlight: 100 })]));

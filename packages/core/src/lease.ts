@@ -23,6 +23,7 @@ export interface Lease {
   readonly ejections: number;
   /** What the endpoint held before. */
   readonly requestsBefore: number;
+  readonly tokensBefore: number;
   readonly queuedBefore: number;
   readonly decodeBefore: number;
   readonly queued: boolean;
@@ -116,7 +117,7 @@ function takeShared(table: FleetTable, slot: number, promptTokens: number, outpu
   Atomics.add(table.waitingRequests, slot, 1);
   const queued = Atomics.add(table.queuedTokens, slot, promptTokens);
   const decode = Atomics.add(table.decodeTokens, slot, outputTokens);
-  return leaseOf(table, slot, promptTokens, outputTokens, requests, queued, decode);
+  return leaseOf(table, slot, promptTokens, outputTokens, requests, tokens, queued, decode);
 }
 
 /** Takes a lease on memory that this thread alone writes, for a fraction of the cost. */
@@ -132,7 +133,7 @@ function takePlain(table: FleetTable, slot: number, promptTokens: number, output
   waitingRequests[slot] = waitingRequests[slot]! + 1;
   queuedTokens[slot] = queued + promptTokens;
   decodeTokens[slot] = decode + outputTokens;
-  return leaseOf(table, slot, promptTokens, outputTokens, requests, queued, decode);
+  return leaseOf(table, slot, promptTokens, outputTokens, requests, tokens, queued, decode);
 }
 
 function leaseOf(
@@ -141,6 +142,7 @@ function leaseOf(
   promptTokens: number,
   outputTokens: number,
   requestsBefore: number,
+  tokensBefore: number,
   queuedBefore: number,
   decodeBefore: number,
 ): Lease {
@@ -151,6 +153,7 @@ function leaseOf(
     outputTokens,
     ejections: table.ejections[slot]!,
     requestsBefore,
+    tokensBefore,
     queuedBefore,
     decodeBefore,
     queued: true,

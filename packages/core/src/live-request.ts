@@ -76,7 +76,7 @@ export class LiveRequest implements Forward {
   /** As it stands: the data plane puts route, tier, endpoint and reasons into the head of the answer. */
   get decision(): DecisionRecord {
     const state = this.#state;
-    const record = recordOf(state, this.#services);
+    const record = recordOf(state, this.#services, this.#services.clock.now());
     if (!state.finished) this.#describe(record);
     return record;
   }
@@ -88,7 +88,7 @@ export class LiveRequest implements Forward {
     record.tier = this.#attempt.tier;
     record.endpoint = this.#attempt.endpoint;
     record.servedModel = this.#attempt.model ?? state.model;
-    record.reasons.splice(0, record.reasons.length, ...reasonsOf(state));
+    listReasons(state, record.reasons);
   }
 
   next(failure: AttemptFailure): NextStep {
@@ -128,7 +128,7 @@ export class LiveRequest implements Forward {
     const services = this.#services;
     if (state.finished) return;
     const nowMs = services.clock.now();
-    const record = recordOf(state, services);
+    const record = recordOf(state, services, nowMs);
     state.finished = true;
     const attempt = state.attempts?.at(-1);
     if (state.lease !== undefined) {
@@ -341,26 +341,27 @@ export class RefusedRequest implements Refusal {
   }
 
   get decision(): DecisionRecord {
-    return recordOf(this.#state, this.#services);
+    return recordOf(this.#state, this.#services, this.#services.clock.now());
   }
 
   finish(): void {
     const state = this.#state;
     if (state.finished) return;
-    const record = recordOf(state, this.#services);
+    const nowMs = this.#services.clock.now();
+    const record = recordOf(state, this.#services, nowMs);
     state.finished = true;
     record.verdict = this.code === 'rejected' ? 'rejected' : 'refused';
     record.status = this.status;
     record.code = this.code;
-    record.durationMs = this.#services.clock.now() - state.receivedAtMs;
+    record.durationMs = nowMs - state.receivedAtMs;
     record.reasons.push(this.code, ...(state.queued ? ['queued'] : []));
     close(state, this.#services, record);
   }
 }
 
-function recordOf(state: RequestState, services: RequestServices): DecisionRecord {
+function recordOf(state: RequestState, services: RequestServices, nowMs: number): DecisionRecord {
   if (state.record === undefined) {
-    const ageMs = services.clock.now() - state.receivedAtMs;
+    const ageMs = nowMs - state.receivedAtMs;
     state.record = buildDecision(state, services.fleet, services.clock.epochMs() - ageMs);
     if (state.version.policy.limits.length > 0) services.described.set(state.record, state);
   }
@@ -375,7 +376,12 @@ function close(state: RequestState, services: RequestServices, record: DecisionR
 }
 
 function heldBefore(lease: Lease): NonNullable<AttemptOutcome['before']> {
-  return { inflightRequests: lease.requestsBefore, queuedTokens: lease.queuedBefore, decodeTokens: lease.decodeBefore };
+  return {
+    inflightRequests: lease.requestsBefore,
+    inflightTokens: lease.tokensBefore,
+    queuedTokens: lease.queuedBefore,
+    decodeTokens: lease.decodeBefore,
+  };
 }
 
 function letBodyGo(state: RequestState): void {
@@ -394,16 +400,17 @@ function fillEnd(record: DecisionRecord, end: RequestEnd): void {
   record.outputTokens = end.outputTokens;
 }
 
-function reasonsOf(state: RequestState): string[] {
+/** Writes what speaks for the route anew into a list that may have been written before. */
+function listReasons(state: RequestState, reasons: string[]): void {
   const { frame } = state;
-  const reasons = [state.version.policy.routes[state.routeIndex]?.rule.kind === 'default' ? 'default' : 'matched'];
+  reasons.length = 0;
+  reasons.push(state.version.policy.routes[state.routeIndex]?.rule.kind === 'default' ? 'default' : 'matched');
   if (state.fellBack) reasons.push('fallback');
   if (state.retried) reasons.push('retried');
   if (state.queued) reasons.push('queued');
   if (frame.affinityState === 1) reasons.push('affinity_hit');
   if (frame.affinityState === 2) reasons.push('affinity_repin');
   if (frame.panic) reasons.push('panic');
-  return reasons;
 }
 
 /** The refusal after the last attempt has failed. */

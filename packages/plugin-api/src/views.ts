@@ -49,11 +49,12 @@ export interface AttemptOutcome {
   readonly outputTokens: number;
   /**
    * What the gateway's ledger held for the endpoint at the moment this attempt was leased, the attempt itself not counted: requests in
-   * flight, prompt tokens not yet prefilled, output tokens still to come. Absent where the host did not record it; predictors need it to
-   * tell a slow endpoint from a busy one.
+   * flight, their prompt tokens and output tokens to come together, prompt tokens not yet prefilled, output tokens still to come. Absent
+   * where the host did not record it; predictors need it to tell a slow endpoint from a busy one.
    */
   readonly before?: {
     readonly inflightRequests: number;
+    readonly inflightTokens?: number;
     readonly queuedTokens: number;
     readonly decodeTokens: number;
   };
