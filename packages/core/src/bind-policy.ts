@@ -186,6 +186,13 @@ class Binder {
     }));
     const everywhere = this.#evaluators.targets.map((target) => this.#context.fleet.pool([target]));
 
+    const recordedSignals: BoundPolicy['recordedSignals'] = program.signals.map((signal, index) => ({
+      index,
+      name: signalName(signal),
+      numeric: isNumericType(signal.type),
+      as: PROMPT_KEYS.has(signal.key) ? 'omitted' : isPersonal(signal) ? 'hash' : 'value',
+    }));
+
     return {
       shape: {
         signals: this.#signalCount,
@@ -199,12 +206,10 @@ class Binder {
       signals: this.#steps.toSorted((a, b) => a.order - b.order),
       asyncSignals: this.#async,
       promptSignals: program.signals.flatMap((signal, index) => (PROMPT_KEYS.has(signal.key) ? [index] : [])),
-      recordedSignals: program.signals.map((signal, index) => ({
-        index,
-        name: signalName(signal),
-        numeric: isNumericType(signal.type),
-        as: PROMPT_KEYS.has(signal.key) ? 'omitted' : isPersonal(signal) ? 'hash' : 'value',
-      })),
+      recordedSignals,
+      blankSignals: Object.fromEntries(
+        recordedSignals.filter(({ as }) => as !== 'omitted').map(({ name }) => [name, null]),
+      ),
       propertyNames: this.#columnNames,
       propertyNumeric: this.#columnNumeric,
       admission,
@@ -665,6 +670,8 @@ class Binder {
     const learners: Learner[] = [];
     const tiers = source.by.map((sum): RankTier => sum.terms.map((term) => this.#bindTerm(term, label, learners)));
     this.#partCount = Math.max(this.#partCount, tiers[0]?.length ?? 1);
+    const recorded = recordedProperties(source);
+    const termNames = source.by[0]?.terms.map((term) => term.scorer.name) ?? [];
     const { fleet } = this.#context;
     const arms = source.split
       ? source.targets.map(({ target, share }) => ({ pool: fleet.pool([target]), share: share ?? 0 }))
@@ -691,8 +698,10 @@ class Binder {
       retryByDefault: source.with.retry?.on === undefined,
       fallbacks: [],
       with: this.#bindModifiers(source.with),
-      recorded: recordedProperties(source),
-      termNames: source.by[0]?.terms.map((term) => term.scorer.name) ?? [],
+      recorded,
+      termNames,
+      blankParts: Object.fromEntries(termNames.map((name) => [name, Number.NaN])),
+      blankProperties: Object.fromEntries(recorded.map((property) => [this.#columnNames[property] ?? '', null])),
       learners,
     };
     const fallbacks = (source.with.fallbacks ?? []).map((fallback): BoundFallback => ({

@@ -40,6 +40,8 @@ export interface BoundPolicy {
     readonly numeric: boolean;
     readonly as: 'value' | 'hash' | 'omitted';
   }[];
+  /** Every recorded signal as unknown: what a record's signals are copied from. */
+  readonly blankSignals: { readonly [name: string]: Value | null };
   readonly propertyNames: readonly string[];
   readonly propertyNumeric: readonly boolean[];
   readonly admission: readonly BoundAdmission[];
@@ -145,6 +147,9 @@ export interface BoundDestination {
   /** Indices of the properties read by `where` and `by`, for the record. */
   readonly recorded: readonly number[];
   readonly termNames: readonly string[];
+  /** What a shortlist record's parts and properties are copied from: a copy that is overwritten costs less than an object that grows. */
+  readonly blankParts: { readonly [scorer: string]: number };
+  readonly blankProperties: { readonly [name: string]: Value | null };
   readonly learners: readonly Learner[];
 }
 

@@ -2,6 +2,7 @@ import { hashString } from '@signalbox/chwbl';
 import { isKnown } from '@signalbox/plugin-api';
 import type { Value } from '@signalbox/plugin-api';
 import type { DecisionRecord, ShortlistRecord } from '@signalbox/telemetry';
+import type { BoundDestination } from './bound-policy.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { RequestState } from './request-state.ts';
 
@@ -15,7 +16,7 @@ const hex = (hi: number, lo: number): string =>
 export function buildDecision(state: RequestState, fleet: Fleet, epochMs: number): DecisionRecord {
   const { frame, version } = state;
   const { policy } = version;
-  const signals: { [name: string]: Value | null } = {};
+  const signals: { [name: string]: Value | null } = { ...policy.blankSignals };
   for (const signal of policy.recordedSignals) {
     if (signal.as === 'omitted') continue;
     const value = signal.numeric ? frame.n[signal.index] : frame.v[signal.index];
@@ -69,15 +70,11 @@ function shortlistOf(state: RequestState, fleet: Fleet): ShortlistRecord[] {
   if (active === undefined) return [];
   const list: ShortlistRecord[] = [];
   const { propertyNumeric, propertyNames } = state.version.policy;
-  const { termNames, recorded } = active;
+  const { recorded } = active;
   for (let place = 0; place < frame.listed; place++) {
     const slot = frame.slots[place] ?? 0;
-    const parts: { [scorer: string]: number } = {};
-    for (let t = 0; t < termNames.length; t++) {
-      const part = frame.parts[place * frame.shape.parts + t];
-      if (part !== undefined && part === part) parts[termNames[t] ?? ''] = part;
-    }
-    const properties: { [name: string]: Value | null } = {};
+    const parts = partsOf(frame.parts, place * frame.shape.parts, active);
+    const properties: { [name: string]: Value | null } = { ...active.blankProperties };
     for (const property of recorded) {
       const at = place * frame.shape.properties + property;
       const value = propertyNumeric[property] === true ? frame.facts[at] : frame.factValues[at];
@@ -87,6 +84,22 @@ function shortlistOf(state: RequestState, fleet: Fleet): ShortlistRecord[] {
     list.push({ endpoint: fleet.texts.name[slot] ?? '', tier: fleet.texts.tier[slot] ?? '', score, parts, properties });
   }
   return list;
+}
+
+/** The parts of one place on the shortlist that are known. */
+function partsOf(
+  values: Float64Array,
+  first: number,
+  { termNames, blankParts }: BoundDestination,
+): { readonly [scorer: string]: number } {
+  const parts: { [scorer: string]: number } = { ...blankParts };
+  let unknown = false;
+  for (let t = 0; t < termNames.length; t++) {
+    const part = values[first + t] ?? Number.NaN;
+    parts[termNames[t] ?? ''] = part;
+    if (part !== part) unknown = true;
+  }
+  return unknown ? Object.fromEntries(Object.entries(parts).filter(([, part]) => part === part)) : parts;
 }
 
 /** A value that must not be readable in a record, as 64 bits of hash: equal values stay equal. */
