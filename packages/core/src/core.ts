@@ -1,5 +1,5 @@
 import { SignalboxError, silentLogger } from '@signalbox/plugin-api';
-import type { Clock, Logger, Plugin, Value, ValueType } from '@signalbox/plugin-api';
+import type { Clock, Logger, Plugin } from '@signalbox/plugin-api';
 import { createEvaluators } from '@signalbox/policy';
 import type { EvaluatorOptions, PolicyProgram, SecretRef } from '@signalbox/policy';
 import type { DecisionRecord, DecisionSink } from '@signalbox/telemetry';
@@ -26,6 +26,7 @@ import { createPluginGuard, PluginFailure } from './plugins/guard.ts';
 import { createInstanceRegistry } from './plugins/instance-registry.ts';
 import { openFrame, PolicyVersion } from './policy-version.ts';
 import { createRateMeter } from './rate-meter.ts';
+import { readParam } from './read-param.ts';
 import type { RefusalCause } from './request-state.ts';
 import { RequestState } from './request-state.ts';
 import { createRetryBudget } from './retry-budget.ts';
@@ -182,7 +183,7 @@ class RoutingCore implements Core {
   prepare(program: PolicyProgram, plugins: readonly Plugin[] = []): PolicyVersion {
     this.fleet.check(program.definitions);
     const evaluators = createEvaluators(program, { mode: this.#options.evaluators ?? 'generated' });
-    const params = new Map(program.definitions.params.map((param) => [param.name, this.#param(param)]));
+    const params = new Map(program.definitions.params.map((param) => [param.name, readParam(param, this.#options.environment)]));
     const everything = this.fleet.pool([{ kind: 'any' }]);
     const policy = bindPolicy(program, evaluators, {
       fleet: this.fleet,
@@ -557,27 +558,6 @@ class RoutingCore implements Core {
       }
       return { id, ownedBy: 'signalbox', maxModelLen: longest };
     });
-  }
-
-  #param(param: {
-    readonly name: string;
-    readonly env?: string;
-    readonly default?: Value;
-    readonly type: ValueType;
-  }): Value | undefined {
-    const written = param.env === undefined ? undefined : this.#options.environment?.(param.env);
-    if (written === undefined) return param.default;
-    if (param.type === 'bool')
-      return written === 'true' || written === '1'
-        ? true
-        : written === 'false' || written === '0'
-          ? false
-          : param.default;
-    if (typeof param.default === 'number' || (typeof param.type === 'string' && param.type !== 'string')) {
-      const number = Number(written);
-      return written.trim() !== '' && Number.isFinite(number) ? number : param.default;
-    }
-    return written;
   }
 }
 
