@@ -10,7 +10,7 @@ const PLACES: readonly RegExp[] = [
   /\b[45]\d\d,\s*'([a-z]+(?:_[a-z]+)*)'/g,
   /\bstatus < 500 \? '([a-z]+(?:_[a-z]+)*)' : '([a-z]+(?:_[a-z]+)*)'/g,
   /\bbreakOff\(\s*'([a-z]+(?:_[a-z]+)*)'/g,
-  /\brawAnswer\([^']*'([a-z]+(?:_[a-z]+)*)'/g,
+  /\brawAnswer\([^';]*'([a-z]+(?:_[a-z]+)*)'/g,
   /'(ERR_CHWBL_[A-Z_]+)'/g,
 ];
 

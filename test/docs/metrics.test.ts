@@ -63,6 +63,7 @@ test('every metric is on the page of metrics with its type and labels, and every
     panicking: () => ['a'],
     plugins: () => [{ plugin: 'p', errors: 1, invalidValues: 0 }],
     leaseLeaks: () => 0,
+    audit: () => ({ written: 1, dropped: 0 }),
   });
   metrics.config.hash = 'abc';
   metrics.record(record);

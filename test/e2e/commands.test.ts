@@ -101,8 +101,8 @@ describe('usage', () => {
 
   test('help teaches: every command has a page with usage and options', async () => {
     const { out } = await run('--help');
-    const commands = [...out.matchAll(/^ {2}([a-z]+(?:-[a-z]+| new)?) {3,}/gm)].map((match) => match[1] ?? '');
-    expect(commands).toEqual(['dev', 'serve', 'check', 'fmt', 'explain', 'explain-code', 'plugin new']);
+    const commands = [...out.matchAll(/^ {2}([a-z]+(?:-[a-z]+| new| hash)?) {3,}/gm)].map((match) => match[1] ?? '');
+    expect(commands).toEqual(['dev', 'serve', 'check', 'fmt', 'explain', 'explain-code', 'key new', 'key hash', 'plugin new']);
     for (const command of commands) expect((await run('help', ...command.split(' '))).out).toContain(`Usage: signalbox ${command}`);
   });
 });

@@ -4,16 +4,20 @@ import { createCore } from '@signalbox/core';
 import type { Core, EndpointStatus, PolicyVersion } from '@signalbox/core';
 import type { Logger } from '@signalbox/plugin-api';
 import { silentLogger, SignalboxError } from '@signalbox/plugin-api';
-import type { GatewayDefinition, PolicyProgram } from '@signalbox/policy';
+import type { GatewayDefinition, PolicyProgram, SecretRef } from '@signalbox/policy';
 import { hasErrors, toJsonReport } from '@signalbox/policy';
 import { createProxy } from '@signalbox/proxy';
-import type { Proxy } from '@signalbox/proxy';
-import type { DecisionRecord, Metrics } from '@signalbox/telemetry';
-import { createDecisionHistory, createMetrics } from '@signalbox/telemetry';
+import type { Identity, IdentityRefusal, Proxy, UnroutedEnd } from '@signalbox/proxy';
+import type { AuditDetail, DecisionRecord, Metrics } from '@signalbox/telemetry';
+import { auditLine, createDecisionHistory, createMetrics, unroutedAuditLine } from '@signalbox/telemetry';
 import type { AdminServer, ExplainReport, PolicyReport, ReloadReport } from './admin/admin-server.ts';
 import { splitListen, startAdminServer } from './admin/admin-server.ts';
+import type { AuditSink } from './audit/audit-sink.ts';
+import { openAuditSink } from './audit/audit-sink.ts';
 import { explanationText } from './explain/explanation-text.ts';
 import { readExplainRequest } from './explain/explain-request.ts';
+import type { KeyRing } from './keys/key-ring.ts';
+import { keyFiles, loadKeys } from './keys/load-keys.ts';
 import type { LoadedPolicy, PolicyLoader } from './policy/load-policy.ts';
 import { createPolicyLoader, findingsText } from './policy/load-policy.ts';
 import { createPolicyWatcher } from './policy/policy-watcher.ts';
@@ -35,6 +39,8 @@ export interface GatewayOptions {
   readonly nextFreePort?: boolean;
   readonly allowPlugins?: readonly string[];
   readonly strict?: boolean;
+  /** Lets anyone call on an address that others can reach, where the policy asks for no API keys. */
+  readonly open?: boolean;
   readonly adminToken?: string | undefined;
   readonly logger?: Logger;
   /** Whether findings are rendered with colour. */
@@ -54,6 +60,8 @@ export interface Gateway {
   readonly definition: GatewayDefinition;
   /** Findings of the policy that was started with: warnings and notes. */
   readonly startFindings: string;
+  /** Whether callers need an API key. */
+  readonly asksForKeys: boolean;
   reload(): Promise<ReloadReport>;
   /** Leases open. */
   inflight(): number;
@@ -73,6 +81,9 @@ export interface StopOptions {
 /** Decisions kept in memory for the admin listener. */
 const HISTORY = 2000;
 const PORTS_TRIED = 20;
+/** How long the audit file may take to be written at the end. */
+const AUDIT_CLOSE_MS = 5000;
+const ANYONE: Identity = Object.freeze({ kind: 'known' });
 
 /** Thrown when the policy to start with has errors; `text` has the findings as people read them. */
 export class PolicyRefused extends SignalboxError {
@@ -104,9 +115,17 @@ class RunningGateway implements Gateway {
   readonly #loader: PolicyLoader;
   readonly #core: Core;
   readonly #metrics: Metrics;
+  /** Where paths in the policy start from. */
+  readonly #folder: string;
+  readonly #readSecret: (ref: SecretRef) => string | undefined;
   readonly #history = createDecisionHistory(HISTORY);
   readonly #watcher = createPolicyWatcher({ onChange: () => void this.reload() });
   #proxy: Proxy | undefined;
+  #keys: KeyRing | undefined;
+  #audit: AuditSink | undefined;
+  #auditDetail: AuditDetail = 'read';
+  /** The host that is listened on; settled at start. */
+  #host: string | undefined;
   #adminServer: AdminServer | undefined;
   #draining = false;
   #since = new Date().toISOString();
@@ -119,15 +138,15 @@ class RunningGateway implements Gateway {
     this.#cwd = options.cwd ?? process.cwd();
     this.#logger = options.logger ?? silentLogger;
     this.#loader = createPolicyLoader({ cwd: this.#cwd, allowPlugins: options.allowPlugins ?? [], strict: options.strict ?? false });
-    const policyFolder = dirname(resolve(this.#cwd, options.policyPath));
+    this.#folder = dirname(resolve(this.#cwd, options.policyPath));
+    this.#readSecret = secretResolver(this.#folder, process.env);
     this.#core = createCore({
       clock: systemClock,
       scheduler: systemScheduler,
-      allocate: (byteLength) => new SharedArrayBuffer(byteLength),
       logger: this.#logger,
       seed: (Math.random() * 2 ** 32) >>> 0,
       onDecision: (record) => this.#record(record),
-      resolveSecret: secretResolver(policyFolder, process.env),
+      resolveSecret: this.#readSecret,
       environment: (name) => process.env[name],
     });
     this.#metrics = createMetrics({
@@ -140,6 +159,7 @@ class RunningGateway implements Gateway {
       panicking: () => tiersInPanic(this.#core.endpoints()),
       plugins: () => this.#pluginFigures(),
       leaseLeaks: () => this.#core.status().leaseFaults,
+      audit: () => this.#audit,
     });
   }
 
@@ -149,14 +169,24 @@ class RunningGateway implements Gateway {
     return active.program.definitions.gateway;
   }
 
+  get asksForKeys(): boolean {
+    return this.#keys !== undefined;
+  }
+
   async start(): Promise<void> {
     const loaded = this.#loader.load(this.#options.policyPath);
     this.startFindings = findingsText(loaded, this.#options.colour ?? false);
     if (loaded.program === undefined) throw new PolicyRefused(this.#options.policyPath, this.startFindings);
     try {
-      this.#activate(await this.#prepare(loaded));
-      this.#watcher.follow(loaded.paths);
+      this.#host = splitListen(this.#options.listen ?? loaded.program.definitions.gateway.listen).host;
+      const keys = this.#loadKeys(loaded.program);
+      this.#follow(loaded);
+      this.#activate(await this.#prepare(loaded), keys);
       const definition = this.definition;
+      if (definition.audit !== undefined) {
+        this.#auditDetail = definition.audit.record;
+        this.#audit = await this.#openAudit(definition.audit.file);
+      }
       this.#adminServer = await startAdminServer({
         listen: this.#options.admin ?? definition.admin,
         token: this.#options.adminToken,
@@ -208,7 +238,8 @@ class RunningGateway implements Gateway {
       limits: { bodyBytes: definition.bodyLimit },
       reportModel: definition.reportModel === 'real' ? 'real' : 'asked',
       hooks: {
-        unrouted: (end) => this.#metrics.recordUnrouted(end.status, end.code, end.durationMs),
+        identify: (credential) => this.#identify(credential),
+        unrouted: (end) => this.#recordUnrouted(end),
         limitHeaders: (decision) => this.#core.limitHeaders(decision),
       },
       ...(tls === undefined ? {} : { tls: { cert: this.#pem(tls.cert), key: this.#pem(tls.key) } }),
@@ -216,12 +247,44 @@ class RunningGateway implements Gateway {
   }
 
   #pem(path: string): string {
-    const absolute = resolve(dirname(resolve(this.#cwd, this.#options.policyPath)), path);
     try {
-      return readFileSync(absolute, 'utf8');
+      return readFileSync(resolve(this.#folder, path), 'utf8');
     } catch (cause) {
       throw new SignalboxError(`the TLS file ${path} cannot be read: ${(cause as Error).message}`, { code: 'tls_unreadable', source: 'gateway', cause });
     }
+  }
+
+  async #openAudit(path: string): Promise<AuditSink> {
+    try {
+      return await openAuditSink({ file: resolve(this.#folder, path), logger: this.#logger });
+    } catch (cause) {
+      throw new SignalboxError(`the audit file ${path} cannot be written: ${(cause as Error).message}`, {
+        code: 'audit_unwritable',
+        source: 'gateway',
+        cause,
+      });
+    }
+  }
+
+  /** The keys that a policy asks for. Throws a SignalboxError if they are not in order, or if there are none where others can call. */
+  #loadKeys({ definitions }: PolicyProgram): KeyRing | undefined {
+    const keys = loadKeys(definitions, this.#readSecret);
+    const host = this.#host ?? '';
+    if (keys !== undefined || this.#options.open === true || isLoopback(host)) return keys;
+    throw new SignalboxError(
+      `anyone could call: the policy asks for no API keys, and ${host === '' ? 'every address' : host} is listened on, which others can reach. ` +
+        'Write `keys` in define gateway (`signalbox key new` makes one), listen on 127.0.0.1, or start with --open if the network keeps strangers out.',
+      { code: 'listen_open', source: 'gateway' },
+    );
+  }
+
+  #identify(credential: string | undefined): Identity | IdentityRefusal {
+    return this.#keys === undefined ? ANYONE : this.#keys.identify(credential);
+  }
+
+  #follow(loaded: LoadedPolicy): void {
+    const program = loaded.program ?? this.#core.active?.program;
+    this.#watcher.follow([...loaded.paths, ...(program === undefined ? [] : keyFiles(program.definitions, this.#folder))]);
   }
 
   reload(): Promise<ReloadReport> {
@@ -250,12 +313,16 @@ class RunningGateway implements Gateway {
 
   async #tryReload(): Promise<ReloadReport> {
     const loaded = this.#loader.load(this.#options.policyPath);
-    this.#watcher.follow(loaded.paths);
+    this.#follow(loaded);
     const text = findingsText(loaded, this.#options.colour ?? false);
     const findings = toJsonReport(loaded.diagnostics, loaded.sources).diagnostics;
     if (loaded.program === undefined || hasErrors(loaded.diagnostics)) return this.#reportOf(false, false, findings, text);
-    if (loaded.program.hash === this.#core.active?.program.hash) return this.#reportOf(true, false, findings, text);
-    this.#activate(await this.#prepare(loaded));
+    const keys = this.#loadKeys(loaded.program);
+    if (loaded.program.hash === this.#core.active?.program.hash) {
+      this.#setKeys(keys);
+      return this.#reportOf(true, false, findings, text);
+    }
+    this.#activate(await this.#prepare(loaded), keys);
     return this.#reportOf(true, true, findings, text);
   }
 
@@ -266,14 +333,14 @@ class RunningGateway implements Gateway {
 
   async #prepare(loaded: LoadedPolicy): Promise<PolicyVersion> {
     if (loaded.program === undefined) throw new SignalboxError('the policy has errors', { code: 'policy_refused', source: 'gateway' });
-    refuseUnenforcedKeys(loaded.program);
     const plugins = await Promise.all([...loaded.packages.values()].map(importPlugin));
     const program = this.#options.transform === undefined ? loaded.program : await this.#options.transform(loaded.program);
     return this.#core.prepare(program, [...BUILTIN_PLUGINS, ...plugins]);
   }
 
-  #activate(version: PolicyVersion): void {
+  #activate(version: PolicyVersion, keys: KeyRing | undefined): void {
     this.#core.activate(version);
+    this.#setKeys(keys);
     this.#since = new Date().toISOString();
     this.#metrics.setModels(version.models);
     this.#metrics.config.hash = version.id;
@@ -281,10 +348,27 @@ class RunningGateway implements Gateway {
     this.#metrics.config.lastSuccessEpochSeconds = Date.now() / 1000;
   }
 
+  #setKeys(keys: KeyRing | undefined): void {
+    const before = this.#keys;
+    this.#keys = keys;
+    if (keys?.fingerprint === before?.fingerprint) return;
+    if (keys === undefined) this.#logger.warn('no API keys are asked for any more');
+    else this.#logger.info('API keys are in force', { count: keys.size });
+  }
+
   #record(record: DecisionRecord): void {
     this.#metrics.record(record);
     this.#history.add(record);
+    this.#audit?.add(() => auditLine(record, this.#auditDetail));
     this.#options.onDecision?.(record);
+  }
+
+  #recordUnrouted(end: UnroutedEnd): void {
+    this.#metrics.recordUnrouted(end.status, end.code, end.durationMs);
+    if (this.#audit === undefined) return;
+    const request = { ...end, timeMs: systemClock.epochMs() };
+    const policy = this.#core.active?.id ?? '';
+    this.#audit.add(() => unroutedAuditLine(request, policy, this.#auditDetail));
   }
 
   #pluginFigures(): { plugin: string; errors: number; invalidValues: number }[] {
@@ -332,18 +416,14 @@ class RunningGateway implements Gateway {
     this.#watcher.close();
     await this.#proxy?.close({ acceptMs, graceMs, ...(graceMs === 0 ? { forceMs: 500 } : {}) });
     await this.#adminServer?.close();
+    await this.#audit?.close(graceMs === 0 ? 500 : AUDIT_CLOSE_MS);
     this.#core.close();
   }
 }
 
-/** A policy that counts on API keys must not run where nothing checks them. */
-function refuseUnenforcedKeys({ definitions: { gateway, tenants } }: PolicyProgram): void {
-  const where = gateway.keys !== undefined ? '`keys` in define gateway' : tenants.some(({ keys }) => keys.length > 0) ? '`keys` of a tenant' : undefined;
-  if (where === undefined) return;
-  throw new SignalboxError(
-    `${where} would not be enforced: this build does not check API keys. Take them out, and let only trusted callers reach the gateway.`,
-    { code: 'keys_unsupported', source: 'gateway' },
-  );
+/** Whether only this machine can reach a host to listen on. An empty one is every address. */
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
 /** Tiers of which fewer than half of the endpoints that are to serve are healthy: there, routing ignores health. */

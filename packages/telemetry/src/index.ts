@@ -1,3 +1,5 @@
+export { auditLine, unroutedAuditLine } from './audit-line.ts';
+export type { AuditDetail, UnroutedRequest } from './audit-line.ts';
 export { createDecisionHistory } from './decision-history.ts';
 export type { DecisionHistory } from './decision-history.ts';
 export { decisionText } from './decision-line.ts';

@@ -30,6 +30,8 @@ export interface MetricsSource {
   plugins(): Iterable<{ readonly plugin: string; readonly errors: number; readonly invalidValues: number }>;
   /** Leases found unreleased; 0 unless there is a bug. */
   leaseLeaks(): number;
+  /** Lines of the audit file since the start; absent where none is kept. */
+  audit?(): { readonly written: number; readonly dropped: number } | undefined;
 }
 
 /** The reload state that operators watch. */
@@ -202,6 +204,11 @@ export function createMetrics(source: MetricsSource): Metrics {
   define('lease_leak_total', 'Leases that were not released by the path that took them; above 0 is a bug', 'counter', () => [
     { labels: {}, value: source.leaseLeaks() },
   ]);
+  define('audit_records_total', 'Lines of the audit file', 'counter', () => {
+    const audit = source.audit?.();
+    if (audit === undefined) return [];
+    return (['written', 'dropped'] as const).map((outcome) => ({ labels: { outcome }, value: audit[outcome] }));
+  });
   const single = (name: string, help: string, type: 'counter' | 'gauge', value: () => number) =>
     define(name, help, type, () => [{ labels: {}, value: value() }]);
   single('config_reloads_total', 'Policy reloads that were tried', 'counter', () => config.reloads);

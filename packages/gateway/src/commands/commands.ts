@@ -4,6 +4,7 @@ import { devCommand } from './dev.ts';
 import { explainCodeCommand } from './explain-code.ts';
 import { explainCommand } from './explain.ts';
 import { fmtCommand } from './fmt.ts';
+import { keyHashCommand, keyNewCommand } from './key.ts';
 import { pluginNewCommand } from './plugin-new.ts';
 import { serveCommand } from './serve.ts';
 
@@ -15,5 +16,7 @@ export const COMMANDS: readonly Command[] = Object.freeze([
   fmtCommand,
   explainCommand,
   explainCodeCommand,
+  keyNewCommand,
+  keyHashCommand,
   pluginNewCommand,
 ]);

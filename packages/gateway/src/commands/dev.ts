@@ -42,6 +42,8 @@ policy can be tried on a laptop. Edits of the file take effect while it runs. Wi
       {
         ...commonOptions(input, terminal, policyPath),
         nextFreePort: true,
+        // Whoever calls gets simulated answers.
+        open: true,
         transform: (program) => fleet.stand(program),
         onDecision: (record) => terminal.out(`${decisionText(record)}\n`),
       },
@@ -79,7 +81,7 @@ ${bold('Signalbox')} is running on ${bold(url)}${moved}
 ${rows.join('\n')}
 
 Try it:
-  curl -N ${url}/v1/chat/completions -H 'content-type: application/json' \\
+  curl -N ${url}/v1/chat/completions -H 'content-type: application/json' \\${gateway.asksForKeys ? "\n    -H \"authorization: Bearer $SIGNALBOX_KEY\" \\" : ''}
     -d '${body.replaceAll("'", "'\\''")}'
 
 Ctrl-C stops. A line for every decision follows.

@@ -26,6 +26,7 @@ SIGTERM drains: /readyz says 503, connections are accepted for 10 s more, runnin
     admin: { type: 'string', value: 'HOST:PORT', help: 'in place of `admin` in define gateway' },
     log: { type: 'string', value: 'FORM', help: 'json (default) or pretty: one line for each request' },
     'log-level': { type: 'string', value: 'LEVEL', help: `one of ${LOG_LEVELS.join(', ')}; info by default` },
+    open: { type: 'boolean', help: 'lets anyone call on an address that others can reach, where the policy asks for no API keys' },
     strict: { type: 'boolean', help: 'a policy without a default is an error' },
     'allow-plugin': { type: 'string', multiple: true, value: 'NAME', help: 'a plugin package that may load beyond the dependencies of package.json' },
   },
@@ -39,6 +40,7 @@ SIGTERM drains: /readyz says 503, connections are accepted for 10 s more, runnin
     return runGateway(
       {
         ...commonOptions(input, terminal, policyPath),
+        open: input.flag('open'),
         logger,
         onDecision: pretty ? (record) => terminal.out(`${decisionText(record)}\n`) : createDecisionLog({ level, destination: stream }),
       },
