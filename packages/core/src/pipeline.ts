@@ -7,7 +7,6 @@ import type { Value } from '@signalbox/plugin-api';
 import { FLAG } from './fleet/fleet-table.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { TargetPool } from './fleet/pool.ts';
-import type { Frame } from './frame.ts';
 import { chargeable, hasRoom } from './lease.ts';
 import type { Lease, LeaseLedger } from './lease.ts';
 import type { LimitLedger } from './limits.ts';

@@ -21,7 +21,13 @@ const RECORD: DecisionRecord = {
   queuedMs: 0,
   decideMs: 0.0123456,
   shortlist: [
-    { endpoint: '70B/2', tier: '70B', score: 0.9, parts: { least_tokens: 0.9 }, properties: { queued_tokens: 5, age: null } },
+    {
+      endpoint: '70B/2',
+      tier: '70B',
+      score: 0.9,
+      parts: { least_tokens: 0.9 },
+      properties: { queued_tokens: 5, age: null },
+    },
   ],
   dropped: { capacity: 1 },
   keys: { affinity: '00ff00ff00ff00ff', split: null },
@@ -54,7 +60,9 @@ test('a line has the fields of the audit page in their order, unknown as null', 
     trace_id: null,
     reason: ['matched', 'retried'],
     signals: { complexity: 72, session: null },
-    shortlist: [{ endpoint: '70B/2', score: 0.9, parts: { least_tokens: 0.9 }, properties: { queued_tokens: 5, age: null } }],
+    shortlist: [
+      { endpoint: '70B/2', score: 0.9, parts: { least_tokens: 0.9 }, properties: { queued_tokens: 5, age: null } },
+    ],
     keys: { affinity: '00ff00ff00ff00ff', split: null },
     attempts: [{ tier: '70B', endpoint: '70B/1', outcome: 'connect', status: 0, ms: 1.235 }],
     ttft_ms: 84,
@@ -69,7 +77,14 @@ test('`record: all` adds what else the record has', () => {
 });
 
 test('a request that no policy saw has the same fields, and its time is its start', () => {
-  const end = { requestId: 'r-2', path: '/v1/chat/completions', status: 401, code: 'invalid_api_key', durationMs: 5, timeMs: 1005 };
+  const end = {
+    requestId: 'r-2',
+    path: '/v1/chat/completions',
+    status: 401,
+    code: 'invalid_api_key',
+    durationMs: 5,
+    timeMs: 1005,
+  };
   const line = JSON.parse(unroutedAuditLine(end, 'abc123', 'read')) as object;
   expect(Object.keys(line)).toEqual(Object.keys(JSON.parse(auditLine(RECORD, 'read')) as object));
   expect(line).toMatchObject({

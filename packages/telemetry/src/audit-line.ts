@@ -33,7 +33,12 @@ export function auditLine(record: DecisionRecord, detail: AuditDetail): string {
     reason: record.reasons,
     signals: record.signals,
     queued_ms: rounded(record.queuedMs),
-    shortlist: record.shortlist.map(({ endpoint, score, parts, properties }) => ({ endpoint, score, parts, properties })),
+    shortlist: record.shortlist.map(({ endpoint, score, parts, properties }) => ({
+      endpoint,
+      score,
+      parts,
+      properties,
+    })),
     dropped: record.dropped,
     keys: record.keys,
     attempts: record.attempts.map(({ tier, endpoint, outcome, status, durationMs }) => ({

@@ -1,4 +1,15 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '@signalbox/plugin-api';
@@ -57,7 +68,11 @@ test('a file is put aside before it grows beyond its size, and the oldest go', a
 test('while the disk is full lines wait, beyond a bound they are dropped and counted, and writing goes on when there is room', async () => {
   symlinkSync('/dev/full', file);
   const warnings: string[] = [];
-  const logger = { ...silentLogger, error: (text: string) => warnings.push(text), info: (text: string) => warnings.push(text) };
+  const logger = {
+    ...silentLogger,
+    error: (text: string) => warnings.push(text),
+    info: (text: string) => warnings.push(text),
+  };
   const sink = await open({ mostPending: 100, logger });
   addLines(sink, 0, 50);
   await until(() => warnings.length === 1, 'the fault is logged');

@@ -124,9 +124,12 @@ class FileSink implements AuditSink {
         await this.#letGo();
         if (!this.#failing) {
           this.#failing = true;
-          this.#logger.error('the audit file cannot be written; lines wait in memory, and are dropped when there are too many', {
-            reason: String((error as NodeJS.ErrnoException).code ?? error),
-          });
+          this.#logger.error(
+            'the audit file cannot be written; lines wait in memory, and are dropped when there are too many',
+            {
+              reason: String((error as NodeJS.ErrnoException).code ?? error),
+            },
+          );
         }
         if (this.#closing) break;
         await this.#pause();

@@ -6,7 +6,11 @@ import { keyLine } from '../keys/key-list.ts';
 
 const LABELS = {
   tenant: { type: 'string', value: 'NAME', help: 'the tenant that the key belongs to, as `define tenant` calls it' },
-  name: { type: 'string', value: 'NAME', help: 'what `api_key.name` says in policies; the first digits of the hash by default' },
+  name: {
+    type: 'string',
+    value: 'NAME',
+    help: 'what `api_key.name` says in policies; the first digits of the hash by default',
+  },
 } as const;
 
 /** Begins every key that we make, so that scanners for leaked secrets can tell it. */
@@ -48,7 +52,8 @@ its end do not count.
   run(input, terminal) {
     const labels = readLabels(input);
     const key = readFileSync(0, 'utf8').replace(/[\r\n]+$/, '');
-    if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError('expected one key on standard input, of visible ASCII characters without spaces');
+    if (!/^[\x21-\x7e]+$/.test(key))
+      throw new UsageError('expected one key on standard input, of visible ASCII characters without spaces');
     terminal.out(`${keyLine(sha256(key), ...labels)}\n`);
     return Promise.resolve(EXIT_OK);
   },

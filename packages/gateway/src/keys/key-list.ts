@@ -55,7 +55,8 @@ function parseEntry(written: string, place: string): KeyEntry | string {
   for (const [, field, quoted, bare, other] of written.slice(first.length).matchAll(WORD)) {
     const value = quoted ?? bare ?? '';
     if (other !== undefined) return `${place} has something behind the hash that is neither tenant=NAME nor name=NAME`;
-    if (!PRINTABLE.test(value)) return `the ${field} on ${place} is empty, longer than 128 characters, or has characters that cannot be shown`;
+    if (!PRINTABLE.test(value))
+      return `the ${field} on ${place} is empty, longer than 128 characters, or has characters that cannot be shown`;
     if ((field === 'tenant' ? tenant : name) !== undefined) return `${place} names its ${field} twice`;
     if (field === 'tenant') tenant = value;
     else name = value;

@@ -57,10 +57,25 @@ test('a line written by a command is read back as it was meant', () => {
 test('what is wrong in a list is told by line, and never by what stands there', () => {
   const secret = 'sk-live-0123456789abcdef';
   const { entries, faults } = parseKeyList(
-    [secret, A.slice(1), `${A} ${secret}`, `${A} tenant=`, `${A} name=x name=${secret}`, `${A} name="${secret}`, B].join('\n'),
+    [
+      secret,
+      A.slice(1),
+      `${A} ${secret}`,
+      `${A} tenant=`,
+      `${A} name=x name=${secret}`,
+      `${A} name="${secret}`,
+      B,
+    ].join('\n'),
   );
   expect(entries.map(({ hash }) => hash)).toEqual([B]);
-  expect(faults.map((fault) => /line \d/.exec(fault)?.[0])).toEqual(['line 1', 'line 2', 'line 3', 'line 4', 'line 5', 'line 6']);
+  expect(faults.map((fault) => /line \d/.exec(fault)?.[0])).toEqual([
+    'line 1',
+    'line 2',
+    'line 3',
+    'line 4',
+    'line 5',
+    'line 6',
+  ]);
   expect(faults[0]).toMatch(/signalbox key hash/);
   expect(faults.join()).not.toContain('0123456789');
   fc.assert(
@@ -73,11 +88,23 @@ test('what is wrong in a list is told by line, and never by what stands there', 
 
 test('a ring finds the holder of each of its keys and of no other text', () => {
   const keys = Array.from({ length: 2000 }, (_, i) => `key-${i}`);
-  const ring = createKeyRing(keys.map((key, i) => ({ hash: sha256(key), tenant: i % 2 === 0 ? 'even' : undefined, name: key })));
+  const ring = createKeyRing(
+    keys.map((key, i) => ({ hash: sha256(key), tenant: i % 2 === 0 ? 'even' : undefined, name: key })),
+  );
   expect(keys.map((key) => ring.identify(key))).toEqual(
     keys.map((key, i) => ({ kind: 'known', apiKeyName: key, ...(i % 2 === 0 ? { tenant: 'even' } : {}) })),
   );
-  for (const wrong of [undefined, '', 'key-', 'key-00', ' key-1', 'key-1 ', 'KEY-1', sha256('key-1'), 'key-1'.repeat(200_000)]) {
+  for (const wrong of [
+    undefined,
+    '',
+    'key-',
+    'key-00',
+    ' key-1',
+    'key-1 ',
+    'KEY-1',
+    sha256('key-1'),
+    'key-1'.repeat(200_000),
+  ]) {
     expect(ring.identify(wrong)).toBe(UNKNOWN_KEY);
   }
   fc.assert(fc.property(fc.string(), (text) => (ring.identify(text) !== UNKNOWN_KEY) === keys.includes(text)));
@@ -94,7 +121,9 @@ test('rings of the same keys have the same fingerprint in whatever order, and an
 });
 
 test('keys come from tenants and from the list together; without either there is no ring', () => {
-  const policy = definitions(`define gateway { keys: { env: "KEYS" } }\ndefine tenant "acme" { keys: ["sha256:${A}"] }`);
+  const policy = definitions(
+    `define gateway { keys: { env: "KEYS" } }\ndefine tenant "acme" { keys: ["sha256:${A}"] }`,
+  );
   const ring = loadKeys(policy, () => `${B} tenant=acme name=ci`);
   expect(ring?.identify('key-a')).toEqual({ kind: 'known', tenant: 'acme', apiKeyName: A.slice(0, 8) });
   expect(ring?.identify('key-b')).toEqual({ kind: 'known', tenant: 'acme', apiKeyName: 'ci' });
@@ -111,5 +140,7 @@ test.each([
   ['', 'x\n'.repeat(9), 'keys_invalid', /line 5 .*; and 4 more$/],
 ])('a list that is not in order is refused whole: %s %s', (text, list, code, message) => {
   const policy = definitions(`define gateway { keys: { file: "keys.txt" } }\n${text}`);
-  expect(() => loadKeys(policy, () => list)).toThrow(expect.objectContaining({ code, message: expect.stringMatching(message) as string }));
+  expect(() => loadKeys(policy, () => list)).toThrow(
+    expect.objectContaining({ code, message: expect.stringMatching(message) as string }),
+  );
 });

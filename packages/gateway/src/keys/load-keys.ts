@@ -13,7 +13,10 @@ const MOST_FAULTS = 5;
  * for none, so that anyone may call. Throws a SignalboxError for a list that cannot be read, is wrong in any line, or holds no key, for a
  * tenant that the policy does not define, and for a key that stands twice: of a half-written list nothing takes effect.
  */
-export function loadKeys({ gateway, tenants }: Definitions, readSecret: (ref: SecretRef) => string | undefined): KeyRing | undefined {
+export function loadKeys(
+  { gateway, tenants }: Definitions,
+  readSecret: (ref: SecretRef) => string | undefined,
+): KeyRing | undefined {
   const holders: (KeyHolder & { readonly place: string })[] = tenants.flatMap(({ name, keys }) =>
     keys.map((hash) => ({ hash, tenant: name, name: nameOfHash(hash), place: `tenant ${JSON.stringify(name)}` })),
   );
