@@ -3,18 +3,23 @@ import type { Clock } from '@signalbox/plugin-api';
 
 /**
  * What an endpoint's measurements say of its predictions: one mean ratio of measured to predicted time per slot, with its spread. Slots
- * never share one, so that a slow endpoint in a mixed fleet is known as slow and the others are not blamed.
+ * never share one, so that a slow endpoint in a mixed fleet is known as slow and the others are not blamed. What holds of all alike (profiles
+ * that are too hopeful of everybody) is the best guess for an endpoint that was not measured yet, or not for long: without it, one without
+ * traffic would look faster or slower than its measured twins for that alone, and be flooded or starved.
  */
 export interface Corrections {
   /** Takes in one measured time. Times that are not above 0 are passed over. */
   learn(slot: number, measured: number, predicted: number): void;
-  /** What to multiply a prediction by: 1 where nothing is known, and again once what was learned is old. */
+  /**
+   * What to multiply a prediction by: what was learned of the endpoint, fading towards the fleet's factor. That is the mean of what the
+   * latest answers made of their endpoints' factors; it fades towards 1 from the fleet's last answer on, and is 1 before the first.
+   */
   factor(slot: number): number;
 }
 
 export interface CorrectionOptions {
   readonly clock: Clock;
-  /** Time constant in which what was learned fades towards 1: an endpoint that got no traffic for being slow is tried again. */
+  /** Time constant of both fadings: an endpoint that gets no traffic for being slow is tried again, and so is a fleet. */
   readonly windowMs: number;
   /** Share of requests that the corrected prediction should cover: 0.5 is the mean, 0.95 adds 1.645 standard deviations. */
   readonly percentile: number;
@@ -29,7 +34,13 @@ export function createCorrections({ clock, windowMs, percentile }: CorrectionOpt
   const deviations = normalQuantile(percentile);
   let mean = new Float64Array(64).fill(Number.NaN);
   let variance = new Float64Array(64);
+  let learned = new Float64Array(64);
   let learnedAt = new Float64Array(64);
+  let fleetLog = Number.NaN;
+  let fleetFactor = 1;
+  let fleetAt = 0;
+  let base = 1;
+  let baseAt = Number.NaN;
   return {
     learn(slot, measured, predicted) {
       if (!(measured > 0) || !(predicted > 0)) return;
@@ -37,6 +48,7 @@ export function createCorrections({ clock, windowMs, percentile }: CorrectionOpt
         const capacity = 2 * (slot + 1);
         mean = widen(mean, capacity, Number.NaN);
         variance = widen(variance, capacity, 0);
+        learned = widen(learned, capacity, 0);
         learnedAt = widen(learnedAt, capacity, 0);
       }
       const ratio = Math.min(HIGHEST, Math.max(LOWEST, measured / predicted));
@@ -49,14 +61,23 @@ export function createCorrections({ clock, windowMs, percentile }: CorrectionOpt
         mean[slot] = ratio;
         variance[slot] = 0;
       }
+      learned[slot] = Math.max(LOWEST, mean[slot]! + deviations * Math.sqrt(variance[slot]!));
       learnedAt[slot] = clock.now();
+      // Of logarithms, so that twice as fast and twice as slow cancel out.
+      const log = Math.log(learned[slot]!);
+      fleetLog = fleetLog === fleetLog ? fleetLog + STEP * (log - fleetLog) : log;
+      fleetFactor = Math.exp(fleetLog);
+      fleetAt = learnedAt[slot]!;
+      baseAt = Number.NaN;
     },
     factor(slot) {
-      if (slot >= mean.length) return 1;
-      const average = mean[slot]!;
-      if (average !== average) return 1;
-      const learned = Math.max(LOWEST, average + deviations * Math.sqrt(variance[slot]!));
-      return 1 + (learned - 1) * Math.exp((learnedAt[slot]! - clock.now()) / windowMs);
+      const now = clock.now();
+      if (now !== baseAt) {
+        base = 1 + (fleetFactor - 1) * Math.exp((fleetAt - now) / windowMs);
+        baseAt = now;
+      }
+      if (slot >= mean.length || mean[slot] !== mean[slot]) return base;
+      return base + (learned[slot]! - base) * Math.exp((learnedAt[slot]! - now) / windowMs);
     },
   };
 }

@@ -72,7 +72,7 @@ test('before anything is measured the profile speaks', () => {
   expect(latency).toBeCloseTo(0.11 + 100 * 0.02, 12);
 });
 
-test('an endpoint that is slower than its profile is learned, and others are not blamed for it', () => {
+test('an endpoint that is slower than its profile is learned, and measured others are not blamed for it', () => {
   const { predictor, at } = rig();
   at(0);
   at(1);
@@ -116,15 +116,56 @@ test('cached prompt tokens do not make prefill look fast', () => {
   expect(at(0).ttft).toBeCloseTo(0.11, 9);
 });
 
-test('what was learned fades with the window', () => {
+test('what was learned of an endpoint fades with the window towards what the fleet shows', () => {
+  const { predictor, at, clock } = rig({ window: 30 });
+  at(0);
+  at(1);
+  predictor.ended(0, measured(8));
+  for (let i = 0; i < 200; i++) predictor.ended(1, measured(2));
+  expect(at(0).ttft).toBeCloseTo(0.11 * 8, 6);
+  clock.advance(30_000);
+  predictor.ended(1, measured(2));
+  expect(at(0).ttft).toBeCloseTo(0.11 * (2 + 6 / Math.E), 6);
+  clock.advance(600_000);
+  predictor.ended(1, measured(2));
+  expect(at(0).ttft).toBeCloseTo(0.11 * 2, 6);
+});
+
+test('without any answer the whole fleet fades towards its profiles', () => {
   const { predictor, at, clock } = rig({ window: 30 });
   at(0);
   predictor.ended(0, measured(3));
-  expect(at(0).ttft).toBeCloseTo(0.33, 9);
+  expect(at(1).ttft).toBeCloseTo(0.33, 9);
   clock.advance(30_000);
-  expect(at(0).ttft).toBeCloseTo(0.11 * (1 + 2 / Math.E), 9);
+  expect(at(1).ttft).toBeCloseTo(0.11 * (1 + 2 / Math.E), 9);
   clock.advance(600_000);
-  expect(at(0).ttft).toBeCloseTo(0.11, 6);
+  expect([at(0).ttft, at(1).ttft]).toEqual([expect.closeTo(0.11, 6), expect.closeTo(0.11, 6)]);
+});
+
+test.each([1 / 12, 12])(
+  'when all profiles are off by one factor (%d), an endpoint without fresh answers looks like its measured twins',
+  (slowness) => {
+    const { predictor, at, clock } = rig({}, [endpoint, endpoint, endpoint]);
+    at(0);
+    at(1);
+    predictor.ended(0, measured(slowness));
+    predictor.ended(1, measured(slowness));
+    for (let minute = 0; minute < 10; minute++) {
+      clock.advance(60_000);
+      predictor.ended(0, measured(slowness));
+      for (const slot of [1, 2]) {
+        expect(at(slot).latency / at(0).latency).toBeCloseTo(1, 9);
+        expect(at(slot).ttft / at(0).ttft).toBeCloseTo(1, 9);
+      }
+    }
+  },
+);
+
+test('an endpoint that was never measured is not the best for want of a spread', () => {
+  const { predictor, at } = rig({ percentile: 0.95 });
+  at(0);
+  for (let i = 0; i < 400; i++) predictor.ended(0, measured(i % 2 === 0 ? 1 : 2));
+  expect(at(1).ttft).toBeGreaterThan(0.22);
 });
 
 test('a percentile above the middle adds what the measurements spread', () => {

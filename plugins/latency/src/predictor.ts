@@ -29,7 +29,7 @@ export const predictionOptions: OptionSchema = {
       default: 60,
       'x-unit': 'duration',
       description:
-        'How long what was learned of an endpoint counts: it fades towards the profile with this time constant.',
+        'How long what was learned of an endpoint counts: it fades with this time constant towards what the fleet shows.',
     },
   },
   additionalProperties: false,
