@@ -11,7 +11,7 @@ const HOST = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
 /**
  * What a strict parser still lets through and we do not: a version that is not 1.0 or 1.1, a second or malformed Host, HTTP/1.0 with
- * Transfer-Encoding, a transfer coding other than chunked, a target that is no plain path, GET or HEAD with a body, length and chunked
+ * Transfer-Encoding, a transfer coding other than chunked, a second Content-Type or Authorization, a target that is no plain path, GET or HEAD with a body, length and chunked
  * at once, a hop to HTTP/2, and more than `headerCount` header lines. Gives the reason, or undefined for a clean request.
  */
 export function edgeFault(request: IncomingMessage, headerCount: number): EdgeFault | undefined {
@@ -28,6 +28,8 @@ function malformation(request: IncomingMessage): string | undefined {
   let chunked = false;
   let coding = '';
   let lengths = 0;
+  let types = 0;
+  let credentials = 0;
   let hasBody = false;
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] ?? '';
@@ -41,6 +43,13 @@ function malformation(request: IncomingMessage): string | undefined {
       case 7:
         if (name.toLowerCase() === 'upgrade' && isH2c(raw[i + 1] ?? ''))
           return 'This server does not upgrade to HTTP/2.';
+        break;
+      case 12:
+        if (name.toLowerCase() === 'content-type' && types++ > 0) return 'The request has more than one Content-Type.';
+        break;
+      case 13:
+        if (name.toLowerCase() === 'authorization' && credentials++ > 0)
+          return 'The request has more than one Authorization.';
         break;
       case 14:
         if (name.toLowerCase() === 'content-length') {

@@ -30,6 +30,8 @@ describe('bodies that are refused', () => {
   it('bug-24: a compressed or foreign body is 415', async () => {
     const { upstream, client } = await rig();
     expect((await client().post(CHAT, chat(), ['content-encoding: gzip']).answer()).status).toBe(415);
+    const twice = ['content-encoding: gzip', 'content-encoding: identity'];
+    expect((await client().post(CHAT, chat(), twice).answer()).status).toBe(415);
     const form = client().send(
       `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 3\r\n\r\na=b`,
     );
@@ -190,6 +192,11 @@ describe('HTTP that is not clean', () => {
     ],
     ['a bare LF in a header', `GET /v1/models HTTP/1.1\r\nhost: x\r\na: b\nc: d\r\n\r\n`],
     ['no HTTP', `hello\r\n\r\n`],
+    [
+      'two content types',
+      `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: a/b\r\nContent-Type: a/b\r\ncontent-length: 0\r\n\r\n`,
+    ],
+    ['two credentials', `GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: a\r\nauthorization: b\r\n\r\n`],
     ['a version beyond 1.1', `GET /v1/models HTTP/2.0\r\nhost: x\r\n\r\n`],
     ['a host that is none', `GET /v1/models HTTP/1.1\r\nhost: x/y\r\n\r\n`],
     ['a fragment', `GET /v1/models#x HTTP/1.1\r\nhost: x\r\n\r\n`],

@@ -1,6 +1,7 @@
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import type { EndpointTarget } from '@signalbox/core';
 import { buildConnector, Client, Pool, type Dispatcher } from 'undici';
+import { guardedLookup, isMetadataAddress, metadataRefused } from './metadata-addresses.ts';
 
 /** The connection that a call runs on, as far as retries care. */
 export interface Connection {
@@ -100,7 +101,17 @@ export class EndpointPools {
 
   private open(target: EndpointTarget): Pool {
     const tls = target.ca === undefined ? {} : { ca: target.ca };
-    const connect = buildConnector({ ...tls, timeout: 0, allowH2: false }) as unknown as Connector;
+    const reach = buildConnector({
+      ...tls,
+      timeout: 0,
+      allowH2: false,
+      lookup: guardedLookup(),
+    }) as unknown as Connector;
+    const connect: Connector = (options, callback) => {
+      if (!isMetadataAddress(options.hostname)) return reach(options, callback);
+      queueMicrotask(() => callback(metadataRefused(options.hostname), null));
+      return new Socket();
+    };
     return new Pool(target.origin, {
       connections: null,
       pipelining: 1,

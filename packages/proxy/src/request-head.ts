@@ -60,6 +60,7 @@ export interface RequestHead {
   /** Bearer token of `authorization`, else `x-api-key` or `api-key`; undefined if the caller sent none. */
   readonly credential: string | undefined;
   readonly contentType: string | undefined;
+  /** Several are joined by `, `. */
   readonly contentEncoding: string | undefined;
   /** As written; `undefined` where it is absent. */
   readonly contentLength: string | undefined;
@@ -118,7 +119,8 @@ export function readHead(rawHeaders: readonly string[], trusted: boolean, epochM
       continue;
     }
     if (name === 'content-type') contentType = value;
-    else if (name === 'content-encoding') contentEncoding = value;
+    else if (name === 'content-encoding')
+      contentEncoding = contentEncoding === undefined ? value : `${contentEncoding}, ${value}`;
     else if (name === 'x-stainless-timeout') timeoutMs = minimum(timeoutMs, Number(value) * 1000);
     else if (name.startsWith('x-signalbox-') || name.startsWith('x-gateway-destination-endpoint')) continue;
     else if (

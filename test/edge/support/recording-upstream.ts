@@ -63,14 +63,20 @@ export class RecordingUpstream {
     this.connections++;
     this.sockets.add(socket);
     let pending = '';
+    /** Characters without which another look is of no use. */
+    let wanted = 0;
     socket.setNoDelay(true);
     socket.on('error', () => socket.destroy());
     socket.on('close', () => this.sockets.delete(socket));
     socket.on('data', (chunk: Buffer) => {
       pending += chunk.toString('latin1');
+      if (pending.length < wanted) return;
       for (;;) {
         const read = readRequest(pending);
-        if (read === 'more') return;
+        if (typeof read === 'number') {
+          wanted = read;
+          return;
+        }
         if (read === 'garbage') {
           this.garbage += pending;
           socket.destroy();
@@ -88,9 +94,10 @@ export class RecordingUpstream {
   }
 }
 
-function readRequest(text: string): { readonly request: Recorded; readonly bytes: number } | 'more' | 'garbage' {
+/** The first request of a text; how long the text must at least become to hold one; or that it opens with none. */
+function readRequest(text: string): { readonly request: Recorded; readonly bytes: number } | number | 'garbage' {
   const headEnd = text.indexOf('\r\n\r\n');
-  if (headEnd < 0) return 'more';
+  if (headEnd < 0) return text.length + 1;
   const head = text.slice(0, headEnd);
   const [first = '', ...lines] = head.split('\r\n');
   const [, method, target] = /^([A-Z]+) (\S+) HTTP\/1\.[01]$/.exec(first) ?? [];
@@ -110,20 +117,20 @@ function readRequest(text: string): { readonly request: Recorded; readonly bytes
   });
   if (!chunked) {
     const end = bodyStart + Number(length ?? 0);
-    return text.length < end ? 'more' : made(text.slice(bodyStart, end), end);
+    return text.length < end ? end : made(text.slice(bodyStart, end), end);
   }
   let body = '';
   let at = bodyStart;
   for (;;) {
     const lineEnd = text.indexOf('\r\n', at);
-    if (lineEnd < 0) return 'more';
+    if (lineEnd < 0) return text.length + 1;
     const size = Number.parseInt(text.slice(at, lineEnd), 16);
     if (Number.isNaN(size)) return 'garbage';
     if (size === 0) {
       const end = text.indexOf('\r\n\r\n', lineEnd);
-      return end < 0 ? 'more' : made(body, end + 4);
+      return end < 0 ? text.length + 1 : made(body, end + 4);
     }
-    if (text.length < lineEnd + 2 + size + 2) return 'more';
+    if (text.length < lineEnd + 2 + size + 2) return lineEnd + 2 + size + 2;
     body += text.slice(lineEnd + 2, lineEnd + 2 + size);
     at = lineEnd + 2 + size + 2;
   }
