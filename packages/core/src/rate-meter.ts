@@ -13,24 +13,27 @@ export function createRateMeter(): RateMeter {
   const counts = new Int32Array(SECONDS + 1);
   let current = Number.NaN;
   let first = Number.NaN;
+  /** The second in hand, in milliseconds, and its place among the counts. */
+  let sinceMs = Number.NaN;
+  let untilMs = Number.NaN;
+  let place = 0;
 
   const advance = (nowMs: number): void => {
+    if (nowMs >= sinceMs && nowMs < untilMs) return;
     const second = Math.floor(nowMs / 1000);
-    if (second === current) return;
-    if (current !== current) {
-      current = second;
-      first = second;
-      return;
-    }
+    if (current !== current) first = second;
     const gone = Math.min(counts.length, second - current);
     for (let i = 1; i <= gone; i++) counts[(current + i) % counts.length] = 0;
     current = second;
+    sinceMs = second * 1000;
+    untilMs = sinceMs + 1000;
+    place = second % counts.length;
   };
 
   return {
     count(nowMs) {
       advance(nowMs);
-      counts[current % counts.length]!++;
+      counts[place]!++;
     },
     perSecond(nowMs) {
       advance(nowMs);

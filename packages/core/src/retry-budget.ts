@@ -14,9 +14,15 @@ const MOST = 10;
 /** Full budgets for every tier. Outlives policy versions. */
 export function createRetryBudget(): RetryBudget {
   const tiers = new Map<string, { left: number; atMs: number }>();
+  // Requests come in runs of one tier.
+  let lastTier: string | undefined;
+  let last: { left: number; atMs: number } = { left: MOST, atMs: Number.NaN };
   const of = (tier: string): { left: number; atMs: number } => {
+    if (tier === lastTier) return last;
     let budget = tiers.get(tier);
     if (budget === undefined) tiers.set(tier, (budget = { left: MOST, atMs: Number.NaN }));
+    lastTier = tier;
+    last = budget;
     return budget;
   };
   return {
