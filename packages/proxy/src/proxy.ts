@@ -13,7 +13,7 @@ import { endSocket } from './end-socket.ts';
 import { EndpointPools } from './endpoint-pools.ts';
 import { Exchange } from './exchange.ts';
 import type { ExchangeHost, LiveExchange } from './exchange-host.ts';
-import type { ProxyHooks } from './hooks.ts';
+import type { Identity, IdentityRefusal, ProxyHooks } from './hooks.ts';
 import { DEFAULT_LIMITS, type ProxyLimits } from './limits.ts';
 import { LiveList } from './live-list.ts';
 import { modelById, modelIdOf, modelList, UNKNOWN_MODEL } from './models.ts';
@@ -230,6 +230,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     post: onPost,
     models: onModels,
     first: (socket) => unused.delete(socket),
+    stranger: () => hooks.identify?.(undefined, ''),
   });
   const server = app.server;
   // A connection that has not carried a request yet is not idle to node:http, and would outlive the others.
@@ -354,6 +355,8 @@ interface Handlers {
   readonly models: (request: IncomingMessage, response: ServerResponse) => void;
   /** Called for each request before all else. */
   readonly first: (socket: Socket) => void;
+  /** How a caller without a key is met. */
+  readonly stranger: () => Identity | IdentityRefusal | undefined;
 }
 
 function createApp(limits: ProxyLimits, timers: Timers, tls: ProxyOptions['tls'], handlers: Handlers): FastifyInstance {
@@ -405,7 +408,8 @@ function createApp(limits: ProxyLimits, timers: Timers, tls: ProxyOptions['tls']
     exposeHeadRoutes: false,
     return503OnClosing: false,
     forceCloseConnections: false,
-    clientErrorHandler: (error, socket) => onClientError(error, socket, waiting, timers, limits.lingerMs),
+    clientErrorHandler: (error, socket) =>
+      onClientError(error, socket, waiting, timers, limits.lingerMs, handlers.stranger),
     frameworkErrors: (_error, request, reply) => {
       reply.hijack();
       refuse(request.raw, reply.raw, 404, 'not_found', 'The path cannot be read.');
@@ -476,6 +480,7 @@ function onClientError(
   waiting: WeakSet<Duplex>,
   timers: Timers,
   lingerMs: number,
+  stranger: Handlers['stranger'],
 ): void {
   // More of what was refused already.
   if (socket.writableEnded || waiting.has(socket)) return;
@@ -488,7 +493,7 @@ function onClientError(
     waiting.add(socket);
     busy.once('finish', () => {
       waiting.delete(socket);
-      onClientError(error, socket, waiting, timers, lingerMs);
+      onClientError(error, socket, waiting, timers, lingerMs, stranger);
     });
     return;
   }
@@ -497,12 +502,18 @@ function onClientError(
     busy.end();
     return;
   }
-  const [status, message] =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? ([431, 'The headers are too large.'] as const)
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? ([408, 'The request took too long to arrive.'] as const)
-        : ([400, 'The request is not valid HTTP.'] as const);
+  const overflows = error.code === 'HPE_HEADER_OVERFLOW';
+  // A key that is too large to be read, or comes after too much to be read, is a key that is not known.
+  const met = overflows ? stranger() : undefined;
+  if (met?.kind === 'refuse') {
+    endSocket(socket, rawAnswer(met.status, met.code, met.message, crypto.randomUUID()), timers, lingerMs);
+    return;
+  }
+  const [status, message] = overflows
+    ? ([431, 'The headers are too large.'] as const)
+    : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+      ? ([408, 'The request took too long to arrive.'] as const)
+      : ([400, 'The request is not valid HTTP.'] as const);
   endSocket(socket, rawAnswer(status, 'invalid_request', message, crypto.randomUUID()), timers, lingerMs);
 }
 
@@ -516,6 +527,6 @@ function rawAnswer(status: number, code: string, message: string, requestId: str
   const body = errorBody('', status, code, message);
   return (
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nx-request-id: ${requestId}\r\nx-signalbox-reason: ${code}\r\n` +
-    `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`
+    `${status === 401 ? 'www-authenticate: Bearer\r\n' : ''}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`
   );
 }
