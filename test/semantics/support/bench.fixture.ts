@@ -66,6 +66,8 @@ export interface BenchOptions {
   readonly files?: { readonly [path: string]: string };
   readonly seed?: number;
   readonly plugins?: readonly Plugin[];
+  /** What `policy` was compiled to already. */
+  readonly compiled?: PolicyProgram;
 }
 
 /** One policy in force over a fleet; real compiler, real core, first-party plugins. */
@@ -148,10 +150,12 @@ export function bench(policy: string, options: BenchOptions = {}): Bench {
   const reload = (text: string): void =>
     core.activate(
       core.prepare(
-        program(text, {
-          ...(files === undefined ? {} : { readFile: (path: string) => files[path] }),
-          manifests: all.map((plugin) => toManifest(plugin)),
-        }),
+        text === policy && options.compiled !== undefined
+          ? options.compiled
+          : program(text, {
+              ...(files === undefined ? {} : { readFile: (path: string) => files[path] }),
+              manifests: all.map((plugin) => toManifest(plugin)),
+            }),
         all,
       ),
     );

@@ -97,6 +97,9 @@ class Refused extends Error {
   }
 }
 
+/** Groups inside each other. */
+const MAX_GROUPS = 64;
+
 /** The tree of a pattern that `RegExp` accepts with the `u` flag. Look-around and back-references come back as a problem. */
 export const parseRegex = (source: string, flags: string): ParsedRegex => {
   const dotAll = flags.includes('s');
@@ -211,6 +214,7 @@ export const parseRegex = (source: string, flags: string): ParsedRegex => {
     return negated ? complement(set) : set;
   };
 
+  let depth = 0;
   const atom = (): RegexTree => {
     const start = at;
     const sign = source.charAt(at);
@@ -224,7 +228,10 @@ export const parseRegex = (source: string, flags: string): ParsedRegex => {
         if (opening.startsWith('?<')) at = source.indexOf('>', at) + 1;
         else at = source.indexOf(':', at) + 1;
       }
+      depth += 1;
+      if (depth > MAX_GROUPS) throw new Refused(`groups nest more than ${MAX_GROUPS} deep here`, start, start + 1);
       const inner = choice();
+      depth -= 1;
       at += 1;
       return { ...inner, start, end: at };
     }

@@ -1,3 +1,4 @@
+import { parsePattern } from '../eval/pattern-nfa.ts';
 import type { RegexNode } from '../syntax/ast.ts';
 import type { Span } from '../syntax/span.ts';
 import type { Session } from './session.ts';
@@ -12,6 +13,17 @@ const syntaxProblem = (regex: RegexNode): string | undefined => {
     const message = error instanceof Error ? error.message : String(error);
     const reason = message.slice(message.lastIndexOf(': ') + 2);
     return `${reason.charAt(0).toLowerCase()}${reason.slice(1)}`;
+  }
+};
+
+/** What keeps the search of this package from taking the pattern. */
+const searchProblem = (regex: RegexNode): string | undefined => {
+  try {
+    parsePattern(regex.source);
+    return undefined;
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return `${message.charAt(0).toLowerCase()}${message.slice(1).replace(/\.$/, '')}`;
   }
 };
 
@@ -47,7 +59,12 @@ export const checkRegex = (session: Session, regex: RegexNode, span: Span): bool
     return false;
   }
   const ambiguity = findAmbiguity(parsed.root);
-  if (ambiguity === undefined) return true;
+  if (ambiguity === undefined) {
+    const problem = searchProblem(regex);
+    if (problem === undefined) return true;
+    session.report('E0330', span, `\`${session.textOf(regex.span)}\` cannot be searched for: ${problem}`);
+    return false;
+  }
   const text = regex.source.slice(ambiguity.start, ambiguity.end);
   session.report(
     'E0330',
