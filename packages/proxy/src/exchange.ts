@@ -31,6 +31,12 @@ import { upstreamHeaders } from './upstream-headers.ts';
 import { UpstreamCall, type CallOwner, type UpstreamHeaders } from './upstream-call.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
+const MODEL_NOT_FOUND: ErrorAnswer = Object.freeze({
+  status: 404,
+  code: 'model_not_found',
+  message: UNKNOWN_MODEL,
+  param: 'model',
+});
 
 type Phase =
   /** The body is being read. */
@@ -195,7 +201,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
   private admit(parsed: ScannedRequest): void {
     const { identity } = this;
     if (identity?.allows?.(parsed.model) === false) {
-      this.refuse({ status: 404, code: 'model_not_found', message: UNKNOWN_MODEL, param: 'model' });
+      this.refuse(MODEL_NOT_FOUND);
       return;
     }
     const route = new ProxyRouteRequest(
@@ -234,7 +240,9 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
   };
 
   private refuseBy(refusal: Refusal): void {
-    this.answerError(refusal, refusal.decision);
+    // One text for a model that is unknown and one that is not for this caller, so that neither can be probed for.
+    const error = refusal.code === 'model_not_found' ? MODEL_NOT_FOUND : refusal;
+    this.answerError(error, refusal.decision);
     refusal.finish();
   }
 
