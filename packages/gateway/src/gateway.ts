@@ -42,6 +42,8 @@ export interface GatewayOptions {
   /** Lets anyone call on an address that others can reach, where the policy asks for no API keys. */
   readonly open?: boolean;
   readonly adminToken?: string | undefined;
+  /** The environment variables that policies may name; the process's own by default. */
+  readonly environment?: { readonly [name: string]: string | undefined };
   readonly logger?: Logger;
   /** Whether findings are rendered with colour. */
   readonly colour?: boolean;
@@ -139,7 +141,8 @@ class RunningGateway implements Gateway {
     this.#logger = options.logger ?? silentLogger;
     this.#loader = createPolicyLoader({ cwd: this.#cwd, allowPlugins: options.allowPlugins ?? [], strict: options.strict ?? false });
     this.#folder = dirname(resolve(this.#cwd, options.policyPath));
-    this.#readSecret = secretResolver(this.#folder, process.env);
+    const environment = options.environment ?? process.env;
+    this.#readSecret = secretResolver(this.#folder, environment);
     this.#core = createCore({
       clock: systemClock,
       scheduler: systemScheduler,
@@ -147,7 +150,7 @@ class RunningGateway implements Gateway {
       seed: (Math.random() * 2 ** 32) >>> 0,
       onDecision: (record) => this.#record(record),
       resolveSecret: this.#readSecret,
-      environment: (name) => process.env[name],
+      environment: (name) => environment[name],
     });
     this.#metrics = createMetrics({
       endpoints: () =>
