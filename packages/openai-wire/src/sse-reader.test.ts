@@ -255,3 +255,30 @@ describe('rewriting', () => {
     expect(seen.usage).toMatchObject({ promptTokens: 3 });
   });
 });
+
+describe('bytes that end inside an event', () => {
+  const finish = 'data: {"choices":[{"finish_reason":"stop"}]}\n\n';
+  const last = 'data: {"model":"m","choices":[],"usage":{"prompt_tokens":1}}';
+  const ended = (stream: string, options: Partial<SseReaderOptions> = {}): { complete: boolean; rest: string } => {
+    const reader = new SseReader({ dialect: 'chat', ...options });
+    reader.push(encoder.encode(stream));
+    const rest = Buffer.from(reader.end()).toString();
+    return { complete: reader.isComplete(true), rest };
+  };
+
+  it('make a stream incomplete, even if the framing was kept and a reason to finish was given', () => {
+    for (let cut = 1; cut < last.length; cut++) {
+      expect(ended(finish + last.slice(0, cut)).complete).toBe(false);
+      expect(ended(last.slice(0, cut), { dialect: 'other' }).complete).toBe(false);
+    }
+    expect(ended(finish).complete).toBe(true);
+    expect(ended(finish + last).complete).toBe(true);
+    expect(ended(`${finish}: bye`).complete).toBe(true);
+    expect(ended(`${finish}data: [DONE]`).complete).toBe(true);
+  });
+
+  it('are rewritten as all others if they are whole', () => {
+    expect(ended(finish + last, { alias: 'auto' }).rest).toBe(last.replace('"m"', '"auto"'));
+    expect(ended(finish + last, { dropUsageFrames: true })).toEqual({ complete: true, rest: '' });
+  });
+});

@@ -48,6 +48,8 @@ export class SseReader {
   finished = false;
   /** One event grew past `maxEventBytes`; the reader stopped. */
   overflowed = false;
+  /** The bytes ended inside an event: what was left is neither a comment nor a payload that is whole. */
+  torn = false;
   usage: Usage = NO_USAGE;
 
   private readonly dialect: StreamDialect;
@@ -130,9 +132,13 @@ export class SseReader {
   end(): Uint8Array {
     if (this.carried === 0 || this.error !== undefined || this.overflowed) return EMPTY;
     if (this.lineStart < this.carried) this.line(this.carry, 0, this.lineStart, this.carried);
-    if (this.dataLines > 0) this.dispatch(this.carry, 0, this.carried);
-    const rest = this.carry.subarray(0, this.carried);
+    this.torn = !this.restIsWhole();
+    let rest = this.carry.subarray(0, this.carried);
     this.pieces = [];
+    if (this.dataLines > 0) {
+      this.dispatch(this.carry, 0, this.carried);
+      if (this.rewrites) rest = this.takePieces(rest, rest.length);
+    }
     this.carry = EMPTY;
     this.carried = 0;
     return rest;
@@ -140,12 +146,21 @@ export class SseReader {
 
   /**
    * Whether the stream said all it had to say: its final event was seen; or its framing ended (`framed`: last chunk or all of
-   * content-length) and a finish reason was given, or the API has no final event. A connection that merely closed proves nothing.
+   * content-length) outside of an event and a finish reason was given, or the API has no final event. A connection that merely closed
+   * proves nothing.
    */
   isComplete(framed: boolean): boolean {
     if (this.error !== undefined || this.overflowed) return false;
     if (this.done) return true;
-    return framed && (this.dialect === 'other' || (this.dialect === 'chat' && this.finished));
+    return framed && !this.torn && (this.dialect === 'other' || (this.dialect === 'chat' && this.finished));
+  }
+
+  /** Whether the rest that no blank line closed could stand as it is. */
+  private restIsWhole(): boolean {
+    if (this.dataLines === 0) return this.carry[0] === COLON;
+    const payload = this.joinLines(this.carry, 0);
+    const isMark = payload.length === 6 && matchesText(payload, 0, '[DONE]');
+    return isMark || parse(payload, 0, payload.length) !== undefined;
   }
 
   private append(chunk: Uint8Array): void {
