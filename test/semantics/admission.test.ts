@@ -13,7 +13,12 @@ reject "long" when turns > 1 with status 404
 ${to}`;
     expectDecision(policy, 'a/1', { ...gold, stream: true });
     expectDecision(policy, '403 rejected', { stream: true });
-    expectDecision(policy, '404 rejected', { messages: [{ role: 'user', text: 'a' }, { role: 'user', text: 'b' }] });
+    expectDecision(policy, '404 rejected', {
+      messages: [
+        { role: 'user', text: 'a' },
+        { role: 'user', text: 'b' },
+      ],
+    });
   });
 
   test('no match means admitted', () => {
@@ -32,7 +37,9 @@ ${to}`;
     expect(codes(`${a}reject when not (session exists)\n${to}`)).toEqual([]);
     expect(codes(`${a}admit when session == "good"\n${to}`)).toEqual([]);
     expect(codes(`${a}route when session == "good" to tier "a"\n${to}`)).toEqual([]);
-    expect(codes(`${a}reject when model == "bad" or turns > 5 or hour > 5 or priority == "low" or stream\n${to}`)).toEqual([]);
+    expect(
+      codes(`${a}reject when model == "bad" or turns > 5 or hour > 5 or priority == "low" or stream\n${to}`),
+    ).toEqual([]);
   });
 
   test('`reject` answers 429 `rejected` with Retry-After 1 unless written', async () => {
@@ -74,13 +81,23 @@ ${to}`;
   });
 
   test('other statuses carry a Retry-After only where it is written', async () => {
-    await inBothModes(`${a}reject when stream with status 403\nreject when turns > 1 with status 403, retry_after 9s\n${to}`, (bench) => {
-      expect(bench.route({ stream: true })).toMatchObject({ status: 403, retryAfterSeconds: undefined });
-      expect(bench.route({ messages: [{ role: 'user', text: 'a' }, { role: 'user', text: 'b' }] })).toMatchObject({
-        status: 403,
-        retryAfterSeconds: 9,
-      });
-    });
+    await inBothModes(
+      `${a}reject when stream with status 403\nreject when turns > 1 with status 403, retry_after 9s\n${to}`,
+      (bench) => {
+        expect(bench.route({ stream: true })).toMatchObject({ status: 403, retryAfterSeconds: undefined });
+        expect(
+          bench.route({
+            messages: [
+              { role: 'user', text: 'a' },
+              { role: 'user', text: 'b' },
+            ],
+          }),
+        ).toMatchObject({
+          status: 403,
+          retryAfterSeconds: 9,
+        });
+      },
+    );
   });
 
   test('a status that is no refusal is an error', () => {
@@ -102,7 +119,9 @@ ${to}`;
     expect(errors(`${a}reject when stream with max_wait 2s\n${to}`)).toEqual(['E0407']);
     expect(errors(`${a}reject when stream with timeout 2s\n${to}`)).toEqual(['E0407']);
     expect(errors(`${a}default to tier "a" with status 503`)).toEqual(['E0407']);
-    expect(errors(`${a}queue when stream with max_wait 2s, max_depth 5, overflow lowest, priority low\n${to}`)).toEqual([]);
+    expect(errors(`${a}queue when stream with max_wait 2s, max_depth 5, overflow lowest, priority low\n${to}`)).toEqual(
+      [],
+    );
     expect(errors(`${a}admit when stream with priority high\n${to}`)).toEqual([]);
     expect(errors(`${a}admit when stream with status 503\n${to}`)).toEqual(['E0407']);
   });
@@ -115,13 +134,21 @@ reject when not sla("fast", tier "a") with status 503
 ${to}`;
     const request = { promptTokensExact: 0, maxTokens: 1 };
     expectDecision(policy, 'a/1', request, { fleet: { 'a/2': { queuedTokens: 5000 }, 'a/1': { queuedTokens: 5 } } });
-    expectDecision(policy, '503 rejected', request, { fleet: { 'a/1': { queuedTokens: 5000 }, 'a/2': { queuedTokens: 5000 } } });
+    expectDecision(policy, '503 rejected', request, {
+      fleet: { 'a/1': { queuedTokens: 5000 }, 'a/2': { queuedTokens: 5000 } },
+    });
   });
 
   test('an unknown objective, limit or target is an error with a suggestion', () => {
-    expect(errors(`${a}define slo "fast" { ttft: 1s }\nreject when not sla("fst", tier "a")\n${to}`)).toEqual(['E0221']);
-    expect(errors(`${a}define limit "l" { key: user, requests: 1/s }\nreject when over_limit("k")\n${to}`)).toEqual(['E0222']);
-    expect(errors(`${a}define slo "fast" { ttft: 1s }\nreject when not sla("fast", tier "b")\n${to}`)).toEqual(['E0202']);
+    expect(errors(`${a}define slo "fast" { ttft: 1s }\nreject when not sla("fst", tier "a")\n${to}`)).toEqual([
+      'E0221',
+    ]);
+    expect(errors(`${a}define limit "l" { key: user, requests: 1/s }\nreject when over_limit("k")\n${to}`)).toEqual([
+      'E0222',
+    ]);
+    expect(errors(`${a}define slo "fast" { ttft: 1s }\nreject when not sla("fast", tier "b")\n${to}`)).toEqual([
+      'E0202',
+    ]);
   });
 });
 
@@ -142,7 +169,9 @@ default to tier "a"`;
 
   test('all else is 404 model_not_found, before admission', () => {
     expectDecision(policy, '404 model_not_found', { model: 'other' });
-    expectDecision(policy.replace('default', 'reject when true with status 403\ndefault'), '404 model_not_found', { model: 'other' });
+    expectDecision(policy.replace('default', 'reject when true with status 403\ndefault'), '404 model_not_found', {
+      model: 'other',
+    });
   });
 
   test('`unknown_model: route` lets the policy decide', () => {

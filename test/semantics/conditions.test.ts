@@ -1,5 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { candidateTruth, codes, endpoints, errors, expectDecision, tiers, truth, value } from './support/bench.fixture.ts';
+import {
+  candidateTruth,
+  codes,
+  endpoints,
+  errors,
+  expectDecision,
+  tiers,
+  truth,
+  value,
+} from './support/bench.fixture.ts';
 
 const slow = { messages: 'one two three' };
 const unknownSession = {};
@@ -68,7 +77,9 @@ describe('unknown', () => {
       ['!stream', 'E0108'],
       ['turns = 5', 'E0109'],
     ] as const) {
-      expect(errors(`${tiers({ a: 1 })}route when ${condition} to tier "a"\ndefault reject`), condition).toEqual([code]);
+      expect(errors(`${tiers({ a: 1 })}route when ${condition} to tier "a"\ndefault reject`), condition).toEqual([
+        code,
+      ]);
     }
   });
 });
@@ -196,13 +207,16 @@ describe('what callers send', () => {
     expect(value(expression, given(text))).toEqual(expected);
   });
 
-  test.each(['number(header["x"])', 'duration(header["x"], ms)', 'bool(header["x"])', 'list(header["x"], ",")', 'lower(header["x"])'])(
-    '`%s` of nothing is unknown',
-    (expression) => {
-      expect(value(expression)).toBeUndefined();
-      expect(truth(`${expression} exists`)).toBe('false');
-    },
-  );
+  test.each([
+    'number(header["x"])',
+    'duration(header["x"], ms)',
+    'bool(header["x"])',
+    'list(header["x"], ",")',
+    'lower(header["x"])',
+  ])('`%s` of nothing is unknown', (expression) => {
+    expect(value(expression)).toBeUndefined();
+    expect(truth(`${expression} exists`)).toBe('false');
+  });
 
   test('a converted value is compared as what it is', () => {
     expect(truth('number(header["x"]) > 4', given('5'))).toBe('true');
@@ -216,7 +230,9 @@ describe('what callers send', () => {
   });
 
   test('the session is header `x-session-id`, else `metadata.session_id`, else `prompt_cache_key`', () => {
-    expect(value('session', { headers: { 'x-session-id': 'h' }, metadata: { session_id: 'b' }, promptCacheKey: 'c' })).toBe('h');
+    expect(
+      value('session', { headers: { 'x-session-id': 'h' }, metadata: { session_id: 'b' }, promptCacheKey: 'c' }),
+    ).toBe('h');
     expect(value('session', { metadata: { session_id: 'b' }, promptCacheKey: 'c' })).toBe('b');
     expect(value('session', { promptCacheKey: 'c' })).toBe('c');
     expect(value('session')).toBeUndefined();
@@ -333,8 +349,10 @@ describe('aggregates', () => {
 
   test('over no endpoint are unknown, but count and sum are 0', () => {
     const none = { 'b/1': { cordoned: true } };
-    for (const name of ['min', 'max', 'avg']) expect(amount(`${name}(queued_tokens, tier "b")`, none), name).toBeUndefined();
-    for (const name of ['any', 'all']) expect(amount(`${name}(queued_tokens > 1, tier "b")`, none), name).toBeUndefined();
+    for (const name of ['min', 'max', 'avg'])
+      expect(amount(`${name}(queued_tokens, tier "b")`, none), name).toBeUndefined();
+    for (const name of ['any', 'all'])
+      expect(amount(`${name}(queued_tokens > 1, tier "b")`, none), name).toBeUndefined();
     expect(amount('sum(queued_tokens, tier "b")', none)).toBe(0);
     expect(amount('count(queued_tokens > 1, tier "b")', none)).toBe(0);
   });
@@ -345,7 +363,8 @@ describe('aggregates', () => {
     expect(amount('avg(kv_cache_used, tier "c")', one)).toBe(0.5);
     expect(amount('sum(kv_cache_used, tier "c")', one)).toBe(0.5);
     expect(amount('count(kv_cache_used > 10%, tier "c")', one)).toBe(1);
-    for (const name of ['min', 'max', 'avg', 'sum']) expect(amount(`${name}(kv_cache_used, tier "c")`), name).toBeUndefined();
+    for (const name of ['min', 'max', 'avg', 'sum'])
+      expect(amount(`${name}(kv_cache_used, tier "c")`), name).toBeUndefined();
     expect(amount('count(kv_cache_used > 10%, tier "c")')).toBe(0);
   });
 
@@ -360,11 +379,17 @@ describe('aggregates', () => {
   test('inside `where` an aggregate ranges over its target as a whole', () => {
     const policy = `${endpoints({ x: '', y: '', z: '' })}
 default to tier "t" where queued_tokens == max(queued_tokens, tier "t") else reject`;
-    expectDecision(policy, 'y', {}, { fleet: { x: { queuedTokens: 1 }, y: { queuedTokens: 9 }, z: { queuedTokens: 5 } } });
+    expectDecision(
+      policy,
+      'y',
+      {},
+      { fleet: { x: { queuedTokens: 1 }, y: { queuedTokens: 9 }, z: { queuedTokens: 5 } } },
+    );
   });
 
   test('do not nest, and need a property', () => {
-    const policy = (condition: string): string => `${tiers({ a: 1 })}route when ${condition} to tier "a"\ndefault reject`;
+    const policy = (condition: string): string =>
+      `${tiers({ a: 1 })}route when ${condition} to tier "a"\ndefault reject`;
     expect(errors(policy('max(queued_tokens - min(queued_tokens)) > 5'))).toEqual(['E0332']);
     expect(errors(policy('max(turns, tier "a") > 5'))).toEqual(['E0307']);
   });
@@ -376,7 +401,10 @@ describe('scopes', () => {
   });
 
   test('request signals and cluster values stand in `where` too', () => {
-    expectDecision(`${tiers({ a: 1 })}default to tier "a" where turns == 1 and cluster.healthy == 100% else reject`, 'a/1');
+    expectDecision(
+      `${tiers({ a: 1 })}default to tier "a" where turns == 1 and cluster.healthy == 100% else reject`,
+      'a/1',
+    );
   });
 
   test('a property through a `let` is reported at the use', () => {

@@ -1,5 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { codes, compile, decide, endpoints, errors, expectDecision, inBothModes, tiers } from './support/bench.fixture.ts';
+import {
+  codes,
+  compile,
+  decide,
+  endpoints,
+  errors,
+  expectDecision,
+  inBothModes,
+  tiers,
+} from './support/bench.fixture.ts';
 import type { Bench, TestRequest } from './support/bench.fixture.ts';
 
 const session = (id: string, more: TestRequest = {}): TestRequest => ({ ...more, headers: { 'x-session-id': id } });
@@ -33,7 +42,12 @@ describe('targets', () => {
   test('`any` is every endpoint; several targets are one pool', () => {
     const fleet = { 'a/1': { decodeTokens: 50 }, 'b/1': { decodeTokens: 20 }, 'c/1': { decodeTokens: 10 } };
     expectDecision(`${tiers({ a: 1, b: 1, c: 1 })}default to any by lowest(decode_tokens)`, 'c/1', {}, { fleet });
-    expectDecision(`${tiers({ a: 1, b: 1, c: 1 })}default to tier "a", tier "b" by lowest(decode_tokens)`, 'b/1', {}, { fleet });
+    expectDecision(
+      `${tiers({ a: 1, b: 1, c: 1 })}default to tier "a", tier "b" by lowest(decode_tokens)`,
+      'b/1',
+      {},
+      { fleet },
+    );
     expect(errors(`${tiers({ a: 1 })}default to tier "a", tier "a"`)).toEqual(['E0403']);
   });
 
@@ -44,7 +58,9 @@ describe('targets', () => {
   test('an unknown tier is an error with a suggestion; in a fragment without tiers it is a note', () => {
     expect(errors(`${tiers({ large: 1 })}default to tier "lage"`)).toEqual(['E0202']);
     expect(compile(`${tiers({ large: 1 })}default to tier "lage"`).diagnostics[0]?.fix?.edits[0]?.text).toBe('"large"');
-    const { diagnostics } = compile('route when complexity > 50 to tier "70B" by least_tokens with affinity session\ndefault to tier "8B"');
+    const { diagnostics } = compile(
+      'route when complexity > 50 to tier "70B" by least_tokens with affinity session\ndefault to tier "8B"',
+    );
     expect(diagnostics.map(({ code, severity }) => `${code} ${severity}`)).toEqual(['W0514 note']);
     expect(errors('default to tier "b"', { catalogue: { tiers: ['a'] } })).toEqual(['E0202']);
     expect(errors('default to tier "a"', { catalogue: { tiers: ['a'] } })).toEqual([]);
@@ -139,17 +155,26 @@ describe('panic', () => {
     expectDecision(`${facts}default to tier "a" with fallback tier "b"`, 'b/1', {}, { fleet });
     expectDecision(`${facts}default to tier "a" else reject`, '429 rejected', {}, { fleet });
     // A fallback for other causes is none for this one.
-    expectDecision(`${facts}default to tier "a" by declared_order with fallback tier "b" (on: [timeout])`, 'a/1', {}, { fleet });
+    expectDecision(
+      `${facts}default to tier "a" by declared_order with fallback tier "b" (on: [timeout])`,
+      'a/1',
+      {},
+      { fleet },
+    );
   });
 });
 
 describe('splits', () => {
   const two = tiers({ a: 1, b: 1 });
-  const split = (a: string, b: string, more: string = ''): string => `${two}default to ${a} tier "a", ${b} tier "b"${more}`;
+  const split = (a: string, b: string, more: string = ''): string =>
+    `${two}default to ${a} tier "a", ${b} tier "b"${more}`;
 
   test('follow the shares over many keys', async () => {
     await inBothModes(split('80%', '20%', ' with sticky user'), (bench) => {
-      const counts = tally(bench, Array.from({ length: 2000 }, (_, i) => ({ user: `u-${i}` })));
+      const counts = tally(
+        bench,
+        Array.from({ length: 2000 }, (_, i) => ({ user: `u-${i}` })),
+      );
       // Four standard deviations of 0.4 · √2000.
       expect(Math.abs((counts['b/1'] ?? 0) - 400)).toBeLessThan(72);
     });
@@ -180,12 +205,15 @@ describe('splits', () => {
   });
 
   test('keys of one name are another tenant’s own', async () => {
-    await inBothModes(`${two}define tenant "t1" { }\ndefine tenant "t2" { }\ndefault to 50% tier "a", 50% tier "b" with sticky user`, (bench) => {
-      const differ = Array.from({ length: 40 }, (_, i) => `u-${i}`).filter(
-        (user) => bench.send({ user, tenant: 't1' }) !== bench.send({ user, tenant: 't2' }),
-      );
-      expect(differ.length).toBeGreaterThan(8);
-    });
+    await inBothModes(
+      `${two}define tenant "t1" { }\ndefine tenant "t2" { }\ndefault to 50% tier "a", 50% tier "b" with sticky user`,
+      (bench) => {
+        const differ = Array.from({ length: 40 }, (_, i) => `u-${i}`).filter(
+          (user) => bench.send({ user, tenant: 't1' }) !== bench.send({ user, tenant: 't2' }),
+        );
+        expect(differ.length).toBeGreaterThan(8);
+      },
+    );
   });
 
   test('an arm without a candidate gives its share to the others in proportion; other keys stay', async () => {
@@ -205,7 +233,12 @@ describe('splits', () => {
 
   test('all empty takes the `else`', () => {
     const fleet = { 'a/1': { cordoned: true }, 'b/1': { cordoned: true } };
-    expectDecision(`${tiers({ a: 1, b: 1, c: 1 })}default to 50% tier "a", 50% tier "b" else to tier "c"`, 'c/1', {}, { fleet });
+    expectDecision(
+      `${tiers({ a: 1, b: 1, c: 1 })}default to 50% tier "a", 50% tier "b" else to tier "c"`,
+      'c/1',
+      {},
+      { fleet },
+    );
   });
 
   test('an arm of 0 % gets nothing while another has room, with a lint', async () => {
@@ -222,7 +255,9 @@ describe('splits', () => {
     expect(errors(split('80%', '19%'))).toEqual(['E0401']);
     expect(errors(split('80%', '21%'))).toEqual(['E0401']);
     expect(errors(split('33.33%', '66.67%'))).toEqual([]);
-    expect(errors(`${tiers({ a: 1, b: 1, c: 1 })}default to 33.33% tier "a", 33.33% tier "b", 33.33% tier "c"`)).toEqual([]);
+    expect(
+      errors(`${tiers({ a: 1, b: 1, c: 1 })}default to 33.33% tier "a", 33.33% tier "b", 33.33% tier "c"`),
+    ).toEqual([]);
     expect(errors(split('80%', ''))).toEqual(['E0402']);
     expect(errors(split('120%', '0%'))).toContain('E0414');
   });
@@ -247,7 +282,8 @@ describe('splits', () => {
 });
 
 describe('affinity', () => {
-  const policy = (key: string, more: string = ''): string => `${tiers({ a: 4 })}default to tier "a" by least_tokens with affinity ${key}${more}`;
+  const policy = (key: string, more: string = ''): string =>
+    `${tiers({ a: 4 })}default to tier "a" by least_tokens with affinity ${key}${more}`;
 
   test('one key, one endpoint, whatever `by` says', async () => {
     await inBothModes(policy('session'), (bench) => {
@@ -259,9 +295,14 @@ describe('affinity', () => {
   });
 
   test('an unknown key is no affinity: `by` and `pick` decide', () => {
-    expectDecision(policy('session'), 'a/3', {}, {
-      fleet: { 'a/1': { decodeTokens: 9 }, 'a/2': { decodeTokens: 9 }, 'a/4': { decodeTokens: 9 } },
-    });
+    expectDecision(
+      policy('session'),
+      'a/3',
+      {},
+      {
+        fleet: { 'a/1': { decodeTokens: 9 }, 'a/2': { decodeTokens: 9 }, 'a/4': { decodeTokens: 9 } },
+      },
+    );
   });
 
   test('past the bound the next of the key’s own order is taken', async () => {
@@ -270,7 +311,12 @@ describe('affinity', () => {
       // m is 10 of 4 endpoints: ceil(1.25 · ¼ · 11) is 4.
       bench.set({ [first]: { inflightRequests: 3 } });
       expect(bench.send(session('s'))).not.toBe(first);
-      bench.set({ 'a/1': { inflightRequests: 3 }, 'a/2': { inflightRequests: 3 }, 'a/3': { inflightRequests: 3 }, 'a/4': { inflightRequests: 3 } });
+      bench.set({
+        'a/1': { inflightRequests: 3 },
+        'a/2': { inflightRequests: 3 },
+        'a/3': { inflightRequests: 3 },
+        'a/4': { inflightRequests: 3 },
+      });
       // m is 12: ceil(1.25 · ¼ · 13) is 5, and the load after is 4.
       expect(bench.send(session('s'))).toBe(first);
     });
@@ -279,9 +325,13 @@ describe('affinity', () => {
   test('the bound goes by ceil(c · w/W · (m + 1)) over the eligible endpoints', () => {
     const facts = `${endpoints({ x: 'weight: 3', y: 'weight: 1' })}`;
     const ask = (bound: string, load: number): string =>
-      decide(`${facts}default to tier "t" where under_bound(${bound}) and name == "x" else reject`, {}, {
-        fleet: { x: { inflightRequests: load }, y: { inflightRequests: 1 } },
-      });
+      decide(
+        `${facts}default to tier "t" where under_bound(${bound}) and name == "x" else reject`,
+        {},
+        {
+          fleet: { x: { inflightRequests: load }, y: { inflightRequests: 1 } },
+        },
+      );
     // W is 4, m is load + 1: 1.25 · ¾ · (load + 2) is 4.69, 5.6 and 6.6 for 3, 4 and 5: 4 ≤ 5, 5 ≤ 6, 6 ≤ 7.
     expect(ask('1.25', 3)).toBe('x');
     // 1 · ¾ · 8 is 6 and the load after 7.
@@ -304,7 +354,11 @@ describe('affinity', () => {
       const first = bench.send(session('s'));
       bench.set({ [first]: { cordoned: true } });
       const best = first === 'a/2' ? 'a/3' : 'a/2';
-      bench.set(Object.fromEntries(['a/1', 'a/2', 'a/3', 'a/4'].filter((name) => name !== best).map((name) => [name, { decodeTokens: 50 }])));
+      bench.set(
+        Object.fromEntries(
+          ['a/1', 'a/2', 'a/3', 'a/4'].filter((name) => name !== best).map((name) => [name, { decodeTokens: 50 }]),
+        ),
+      );
       expect(bench.send(session('s'))).toBe(best);
     });
   });
@@ -371,14 +425,38 @@ describe('affinity', () => {
 });
 
 describe('among', () => {
-  const policy = (arguments_: string): string => `${tiers({ a: 6 })}default to tier "a" where among(${arguments_}) by random else reject`;
+  const policy = (arguments_: string): string =>
+    `${tiers({ a: 6 })}default to tier "a" where among(${arguments_}) by random else reject`;
 
   test('is a stable subset of so many endpoints for a key', async () => {
     await inBothModes(policy('user, 3'), (bench) => {
-      const subset = Object.keys(tally(bench, Array.from({ length: 100 }, () => ({ user: 'u' })))).sort();
+      const subset = Object.keys(
+        tally(
+          bench,
+          Array.from({ length: 100 }, () => ({ user: 'u' })),
+        ),
+      ).sort();
       expect(subset).toHaveLength(3);
-      expect(Object.keys(tally(bench, Array.from({ length: 100 }, () => ({ user: 'u' })))).sort()).toEqual(subset);
-      const others = new Set(Array.from({ length: 30 }, (_, i) => Object.keys(tally(bench, Array.from({ length: 40 }, () => ({ user: `v-${i}` })))).sort().join()));
+      expect(
+        Object.keys(
+          tally(
+            bench,
+            Array.from({ length: 100 }, () => ({ user: 'u' })),
+          ),
+        ).sort(),
+      ).toEqual(subset);
+      const others = new Set(
+        Array.from({ length: 30 }, (_, i) =>
+          Object.keys(
+            tally(
+              bench,
+              Array.from({ length: 40 }, () => ({ user: `v-${i}` })),
+            ),
+          )
+            .sort()
+            .join(),
+        ),
+      );
       expect(others.size).toBeGreaterThan(3);
     });
   });
@@ -390,22 +468,46 @@ describe('among', () => {
 
   test('with as many places as endpoints is true', async () => {
     await inBothModes(policy('user, 6'), (bench) => {
-      expect(Object.keys(tally(bench, Array.from({ length: 200 }, () => ({ user: 'u' }))))).toHaveLength(6);
+      expect(
+        Object.keys(
+          tally(
+            bench,
+            Array.from({ length: 200 }, () => ({ user: 'u' })),
+          ),
+        ),
+      ).toHaveLength(6);
     });
   });
 
   test('`grow: true` widens while all are at their bound', async () => {
     await inBothModes(policy('user, 1, grow: true'), (bench) => {
-      const [only = ''] = Object.keys(tally(bench, Array.from({ length: 20 }, () => ({ user: 'u' }))));
+      const [only = ''] = Object.keys(
+        tally(
+          bench,
+          Array.from({ length: 20 }, () => ({ user: 'u' })),
+        ),
+      );
       bench.set({ [only]: { inflightRequests: 50 } });
-      const wider = Object.keys(tally(bench, Array.from({ length: 50 }, () => ({ user: 'u' }))));
+      const wider = Object.keys(
+        tally(
+          bench,
+          Array.from({ length: 50 }, () => ({ user: 'u' })),
+        ),
+      );
       expect(wider.length).toBeGreaterThan(1);
       expect(wider.length).toBeLessThan(6);
     });
     await inBothModes(policy('user, 1'), (bench) => {
       const [only = ''] = Object.keys(tally(bench, [{ user: 'u' }]));
       bench.set({ [only]: { inflightRequests: 50 } });
-      expect(Object.keys(tally(bench, Array.from({ length: 50 }, () => ({ user: 'u' }))))).toEqual([only]);
+      expect(
+        Object.keys(
+          tally(
+            bench,
+            Array.from({ length: 50 }, () => ({ user: 'u' })),
+          ),
+        ),
+      ).toEqual([only]);
     });
   });
 
@@ -451,17 +553,35 @@ describe('scores', () => {
       (bench) => {
         const best = bench.explain().candidates.find(({ verdict }) => verdict === 'picked');
         expect(best?.score).toBeCloseTo(0.75, 12);
-        expect(bench.explain().candidates.map(({ score }) => score).toSorted()).toEqual([0.25, 0.5, 0.75]);
+        expect(
+          bench
+            .explain()
+            .candidates.map(({ score }) => score)
+            .toSorted(),
+        ).toEqual([0.25, 0.5, 0.75]);
       },
       { fleet: { ...fleet, x: { queuedTokens: 0, decodeTokens: 90 } } },
     );
   });
 
   test('all equal gives 1 to all, unknown gives 0 in a sum and comes last alone', async () => {
-    const policy = by('0.5 * highest(throughput) + 0.5 * lowest(queued_tokens) then declared_order', { x: '', y: 'throughput: 5/s', z: 'throughput: 5/s' });
+    const policy = by('0.5 * highest(throughput) + 0.5 * lowest(queued_tokens) then declared_order', {
+      x: '',
+      y: 'throughput: 5/s',
+      z: 'throughput: 5/s',
+    });
     // x has no throughput: the mean of its tier stands in, so all are equal.
-    expectDecision(policy, 'x', {}, { fleet: { x: { queuedTokens: 5 }, y: { queuedTokens: 5 }, z: { queuedTokens: 5 } } });
-    const price = by('0.5 * lowest(price) + 0.5 * lowest(queued_tokens) then declared_order', { x: '', y: 'price: $5', z: 'price: $5' });
+    expectDecision(
+      policy,
+      'x',
+      {},
+      { fleet: { x: { queuedTokens: 5 }, y: { queuedTokens: 5 }, z: { queuedTokens: 5 } } },
+    );
+    const price = by('0.5 * lowest(price) + 0.5 * lowest(queued_tokens) then declared_order', {
+      x: '',
+      y: 'price: $5',
+      z: 'price: $5',
+    });
     expectDecision(price, 'y');
     expectDecision(by('lowest(price) then declared_order', { x: '', y: 'price: $5', z: 'price: $6' }), 'y');
     expectDecision(by('highest(price) then declared_order', { x: '', y: 'price: $5', z: 'price: $6' }), 'z');
@@ -470,7 +590,12 @@ describe('scores', () => {
 
   test('`then` breaks ties, in turn', () => {
     const policy = by('lowest(weight) then lowest(queued_tokens) then lowest(decode_tokens) then declared_order');
-    expectDecision(policy, 'x', {}, { fleet: { x: { decodeTokens: 1 }, y: { queuedTokens: 5 }, z: { decodeTokens: 5 } } });
+    expectDecision(
+      policy,
+      'x',
+      {},
+      { fleet: { x: { decodeTokens: 1 }, y: { queuedTokens: 5 }, z: { decodeTokens: 5 } } },
+    );
     expectDecision(policy, 'x');
   });
 

@@ -3,11 +3,18 @@ import { bench, DONE, errors, failure, inBothModes, LEFT, tiers } from './suppor
 import type { Bench } from './support/bench.fixture.ts';
 
 const CAUSES = ['saturated', 'connect', 'error', 'timeout', 'first_token', 'rate_limited', 'context_exceeded'] as const;
-const policy = (with_: string, more: string = '', counts: { readonly [tier: string]: number } = { a: 1, b: 1, c: 1 }): string =>
-  `${tiers(counts)}default to tier "a" by declared_order${with_ === '' ? '' : ` with ${with_}`}${more}`;
+const policy = (
+  with_: string,
+  more: string = '',
+  counts: { readonly [tier: string]: number } = { a: 1, b: 1, c: 1 },
+): string => `${tiers(counts)}default to tier "a" by declared_order${with_ === '' ? '' : ` with ${with_}`}${more}`;
 
 /** Where each cause leads after the first attempt failed, or how the request ends. */
-function table(with_: string, more: string = '', counts?: { readonly [tier: string]: number }): { readonly [cause: string]: string } {
+function table(
+  with_: string,
+  more: string = '',
+  counts?: { readonly [tier: string]: number },
+): { readonly [cause: string]: string } {
   return Object.fromEntries(CAUSES.map((cause) => [cause, bench(policy(with_, more, counts)).failOver(cause)]));
 }
 
@@ -33,11 +40,13 @@ describe('fallbacks', () => {
   });
 
   test('several are tried in order for their causes', () => {
-    expect(table('retry 0, fallback tier "b" (on: [connect]), fallback tier "c" (on: [connect, error])')).toMatchObject({
-      connect: 'b/1',
-      error: 'c/1',
-      timeout: '504 upstream_timeout',
-    });
+    expect(table('retry 0, fallback tier "b" (on: [connect]), fallback tier "c" (on: [connect, error])')).toMatchObject(
+      {
+        connect: 'b/1',
+        error: 'c/1',
+        timeout: '504 upstream_timeout',
+      },
+    );
   });
 
   test('one after another, each once', async () => {
@@ -52,7 +61,11 @@ describe('fallbacks', () => {
 
   test('`saturated` covers a target without a candidate, before any `else`', async () => {
     const full = { fleet: { 'a/1': { cordoned: true } } };
-    await inBothModes(policy('fallback tier "b"', ' else to tier "c"'), (made) => expect(made.send()).toBe('b/1'), full);
+    await inBothModes(
+      policy('fallback tier "b"', ' else to tier "c"'),
+      (made) => expect(made.send()).toBe('b/1'),
+      full,
+    );
     await inBothModes(
       policy('fallback tier "b" (on: [error])', ' else to tier "c"'),
       (made) => expect(made.send()).toBe('c/1'),
@@ -134,7 +147,11 @@ describe('retries', () => {
     await inBothModes(policy('retry 2 (on: [connect])', '', { a: 5 }), (made) => {
       const forward = made.forward();
       const places = [forward.attempt.endpoint];
-      for (let step = forward.next(failure('connect')); step.kind === 'attempt'; step = forward.next(failure('connect'))) {
+      for (
+        let step = forward.next(failure('connect'));
+        step.kind === 'attempt';
+        step = forward.next(failure('connect'))
+      ) {
         places.push(step.attempt.endpoint);
         expect(step.attempt.number).toBe(places.length);
       }
@@ -160,7 +177,9 @@ describe('retries', () => {
 
   test('draw on a budget of a tenth of the requests and one a second', async () => {
     await inBothModes(policy('retry 1', '', pair), (made) => {
-      const retried = Array.from({ length: 30 }, () => made.failOver('connect')).filter((place) => place.startsWith('a/'));
+      const retried = Array.from({ length: 30 }, () => made.failOver('connect')).filter((place) =>
+        place.startsWith('a/'),
+      );
       // Ten saved up, and a tenth for each of the requests.
       expect(retried.length).toBeGreaterThanOrEqual(10);
       expect(retried.length).toBeLessThanOrEqual(13);

@@ -50,15 +50,37 @@ describe('recovery', () => {
   });
 
   test('an unclosed bracket, a stray one and an empty file do not hide the rest', () => {
-    expect(errors(`${a}route when (stream to tier "a"\nroute when tools > 5s to tier "a"${to}`)).toEqual(['E0126', 'E0302']);
+    expect(errors(`${a}route when (stream to tier "a"\nroute when tools > 5s to tier "a"${to}`)).toEqual([
+      'E0126',
+      'E0302',
+    ]);
     expect(errors(`${a}}\nroute when tools > 5s to tier "a"${to}`)).toEqual(['E0127', 'E0302']);
     expect(errors('')).toEqual([]);
   });
 
   test('no message speaks of the parser', () => {
-    for (const text of ['route', 'route when', 'default', 'to', 'with', 'route when stream to', 'group "x" {', 'define tier "a" {', 'let', '@', '"', 'r"', '1.', '..', '??', 'route when a ?? to any']) {
+    for (const text of [
+      'route',
+      'route when',
+      'default',
+      'to',
+      'with',
+      'route when stream to',
+      'group "x" {',
+      'define tier "a" {',
+      'let',
+      '@',
+      '"',
+      'r"',
+      '1.',
+      '..',
+      '??',
+      'route when a ?? to any',
+    ]) {
       for (const { message, help } of compile(text).diagnostics) {
-        expect(`${message} ${help ?? ''}`, text).not.toMatch(/NoViable|Mismatched|EarlyExit|EOF|Redundant|token|undefined|end of file/i);
+        expect(`${message} ${help ?? ''}`, text).not.toMatch(
+          /NoViable|Mismatched|EarlyExit|EOF|Redundant|token|undefined|end of file/i,
+        );
       }
     }
   });

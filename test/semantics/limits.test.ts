@@ -1,5 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { bench, codes, DONE, errors, failure, inBothModes, LEFT, tiers, truth, value } from './support/bench.fixture.ts';
+import {
+  bench,
+  codes,
+  DONE,
+  errors,
+  failure,
+  inBothModes,
+  LEFT,
+  tiers,
+  truth,
+  value,
+} from './support/bench.fixture.ts';
 import type { Forward } from '../../packages/core/src/index.ts';
 import type { Bench, TestRequest } from './support/bench.fixture.ts';
 
@@ -13,7 +24,9 @@ const used = { ...DONE, promptTokens: 10, outputTokens: 10 };
 describe('a limit', () => {
   test('of requests, for each key apart', async () => {
     await inBothModes(limit('requests: 3/min'), (made) => {
-      expect(Array.from({ length: 5 }, () => made.send(ann)).map((end) => end.slice(0, 3))).toEqual(['a/1', 'a/1', 'a/1', '429', '429'].map((_, i) => (i < 3 ? expect.stringMatching(/^a\//) : '429')));
+      expect(Array.from({ length: 5 }, () => made.send(ann)).map((end) => end.slice(0, 3))).toEqual(
+        ['a/1', 'a/1', 'a/1', '429', '429'].map((_, i) => (i < 3 ? expect.stringMatching(/^a\//) : '429')),
+      );
       expect(made.send(bob)).toMatch(/^a\//);
     });
   });
@@ -97,8 +110,12 @@ reject when usage("l") > 15%\ndefault to tier "a"`;
     await inBothModes(limit('requests: 1/min'), (made) => {
       for (let i = 0; i < 5; i++) expect(made.send({ messages: 'x' })).toMatch(/^a\//);
     });
-    expect(truth('over_limit("l")', {}, { definitions: 'define limit "l" { key: user, requests: 1/min }\n' })).toBe('false');
-    expect(truth('usage("l") > 5%', {}, { definitions: 'define limit "l" { key: user, requests: 1/min }\n' })).toBe('unknown');
+    expect(truth('over_limit("l")', {}, { definitions: 'define limit "l" { key: user, requests: 1/min }\n' })).toBe(
+      'false',
+    );
+    expect(truth('usage("l") > 5%', {}, { definitions: 'define limit "l" { key: user, requests: 1/min }\n' })).toBe(
+      'unknown',
+    );
   });
 
   test('may have a key of several parts', async () => {
@@ -120,9 +137,12 @@ reject when usage("l") > 15%\ndefault to tier "a"`;
 
 describe('charging', () => {
   test('a limit refuses nothing by itself', async () => {
-    await inBothModes(`${a}define limit "l" { key: user, requests: 1/min }\nroute when usage("l") > 1000% to tier "a"\ndefault to tier "a"`, (made) => {
-      for (let i = 0; i < 5; i++) expect(made.send(ann)).toMatch(/^a\//);
-    });
+    await inBothModes(
+      `${a}define limit "l" { key: user, requests: 1/min }\nroute when usage("l") > 1000% to tier "a"\ndefault to tier "a"`,
+      (made) => {
+        for (let i = 0; i < 5; i++) expect(made.send(ann)).toMatch(/^a\//);
+      },
+    );
   });
 
   test('is once for a request, whatever rules ask for the limit and however often it is sent', async () => {
@@ -208,7 +228,9 @@ default to tier "a" else queue with max_wait 1s`;
 
 describe('usage', () => {
   test('is the used share, without the request itself', async () => {
-    const made = bench(`${a}define limit "l" { key: user, requests: 4/min }\nroute when usage("l") > 70% to endpoint "a/2"\ndefault to endpoint "a/1"`);
+    const made = bench(
+      `${a}define limit "l" { key: user, requests: 4/min }\nroute when usage("l") > 70% to endpoint "a/2"\ndefault to endpoint "a/1"`,
+    );
     expect(Array.from({ length: 4 }, () => made.send(ann))).toEqual(['a/1', 'a/1', 'a/1', 'a/2']);
     expect(value('usage("l")', ann, { definitions: 'define limit "l" { key: user, requests: 4/min }\n' })).toBe(0);
   });
@@ -221,7 +243,9 @@ define limit "own" { key: user, requests: 2/min, share_of: "team" }
 reject when over_limit("own")\ndefault to tier "a"`;
     const of = (user: string): TestRequest => ({ ...ann, user, headers: { team: 't' } });
     await inBothModes(policy, (made) => {
-      expect([of('a'), of('a'), of('a')].map((request) => made.send(request).slice(0, 3))).toEqual(['a/1', 'a/2', '429'].map((end) => (end === '429' ? end : expect.stringMatching(/^a\//))));
+      expect([of('a'), of('a'), of('a')].map((request) => made.send(request).slice(0, 3))).toEqual(
+        ['a/1', 'a/2', '429'].map((end) => (end === '429' ? end : expect.stringMatching(/^a\//))),
+      );
       expect(made.send(of('b'))).toMatch(/^a\//);
       // The team's three are used up, though b has one left.
       expect(made.send(of('b'))).toBe('429 rejected');
@@ -238,7 +262,8 @@ default to tier "a" where tenant.region == "eu" or stream else reject with statu
 
   test('their own fields are strings unless typed, and unknown for others', () => {
     const definitions = policy.slice(policy.indexOf('define limit'), policy.indexOf('default'));
-    const ask = (condition: string, tenant?: string): string => truth(condition, tenant === undefined ? {} : { tenant }, { definitions });
+    const ask = (condition: string, tenant?: string): string =>
+      truth(condition, tenant === undefined ? {} : { tenant }, { definitions });
     expect(ask('tenant.region == "eu"', 'free')).toBe('true');
     expect(ask('tenant.region == "eu"', 'paid')).toBe('false');
     expect(ask('tenant.region == "eu"')).toBe('unknown');
@@ -268,7 +293,11 @@ describe('definitions', () => {
     ['a rate of the wrong kind', 'define limit "l" { key: user, cost: 5/s }', 'E0511'],
     ['another unit', 'define limit "l" { key: user, requests: 5s }', 'E0511'],
     ['a key of an endpoint', 'define limit "l" { key: gpu, requests: 1/s }', 'E0306'],
-    ['two of one name', 'define limit "l" { key: user, requests: 1/s }\ndefine limit "l" { key: user, requests: 1/s }', 'E0213'],
+    [
+      'two of one name',
+      'define limit "l" { key: user, requests: 1/s }\ndefine limit "l" { key: user, requests: 1/s }',
+      'E0213',
+    ],
   ])('%s is an error', (_what, definition, code) => {
     expect(errors(`${a}${definition}\ndefault to tier "a"`)).toContain(code);
   });

@@ -5,7 +5,11 @@ import type { Attempt } from '../../packages/core/src/index.ts';
 
 const policy = (with_: string): string => `${tiers({ a: 1 })}default to tier "a" with ${with_}`;
 
-async function attempt(with_: string, check: (attempt: Attempt, deadlineMs: number) => void, request?: TestRequest): Promise<void> {
+async function attempt(
+  with_: string,
+  check: (attempt: Attempt, deadlineMs: number) => void,
+  request?: TestRequest,
+): Promise<void> {
   await inBothModes(policy(with_), (made) => {
     const forward = made.forward(request);
     check(forward.attempt, forward.deadlineMs);
@@ -17,12 +21,19 @@ describe('time limits', () => {
     await attempt(
       'priority normal',
       (made, deadlineMs) => {
-        expect(made).toMatchObject({ connectMs: 2000, firstTokenMs: 35_000, idleMs: 60_000, attemptTimeoutMs: Infinity });
+        expect(made).toMatchObject({
+          connectMs: 2000,
+          firstTokenMs: 35_000,
+          idleMs: 60_000,
+          attemptTimeoutMs: Infinity,
+        });
         expect(deadlineMs).toBe(3_600_000);
       },
       { promptTokensExact: 1000 },
     );
-    await attempt('priority normal', ({ firstTokenMs }) => expect(firstTokenMs).toBe(600_000), { promptTokensExact: 1_000_000 });
+    await attempt('priority normal', ({ firstTokenMs }) => expect(firstTokenMs).toBe(600_000), {
+      promptTokensExact: 1_000_000,
+    });
   });
 
   test('as written', async () => {
@@ -77,7 +88,14 @@ describe('what goes upstream', () => {
   });
 
   test('headers of the gateway, credentials and line breaks are refused', () => {
-    for (const name of ['Host', 'content-length', 'Authorization', 'transfer-encoding', 'connection', 'x-signalbox-tier']) {
+    for (const name of [
+      'Host',
+      'content-length',
+      'Authorization',
+      'transfer-encoding',
+      'connection',
+      'x-signalbox-tier',
+    ]) {
       expect(errors(policy(`header "${name}" "x"`)), name).toEqual(['E0416']);
     }
     expect(errors(policy('header "x y" "x"'))).toEqual(['E0409']);
@@ -86,17 +104,22 @@ describe('what goes upstream', () => {
 
   test('`model` rewrites', async () => {
     await attempt('model "other"', ({ model }) => expect(model).toBe('other'));
-    await attempt('model (header["x-model"] ?? "m")', ({ model }) => expect(model).toBe('q'), { headers: { 'x-model': 'q' } });
+    await attempt('model (header["x-model"] ?? "m")', ({ model }) => expect(model).toBe('q'), {
+      headers: { 'x-model': 'q' },
+    });
   });
 
   test('`set` and `drop` change top-level fields', async () => {
-    await attempt('set "temperature" 0.2, set "stop" ["a", "b"], set "user" (user), set "seed" (max_tokens), drop "logprobs", drop ["n", "seed"]', ({ set, drop }) => {
-      expect(set).toEqual([
-        { field: 'temperature', json: '0.2' },
-        { field: 'stop', json: '["a","b"]' },
-      ]);
-      expect(drop).toEqual(['logprobs', 'n', 'seed']);
-    });
+    await attempt(
+      'set "temperature" 0.2, set "stop" ["a", "b"], set "user" (user), set "seed" (max_tokens), drop "logprobs", drop ["n", "seed"]',
+      ({ set, drop }) => {
+        expect(set).toEqual([
+          { field: 'temperature', json: '0.2' },
+          { field: 'stop', json: '["a","b"]' },
+        ]);
+        expect(drop).toEqual(['logprobs', 'n', 'seed']);
+      },
+    );
   });
 
   test('fields that decide the route may not be changed', () => {
@@ -130,7 +153,11 @@ describe('form', () => {
     const text = `${tiers({ a: 1, b: 1 })}default to tier "a" with hedge 800ms (share: 1%), mirror 1% tier "b", prefill tier "b"`;
     expect(errors(text)).toEqual([]);
     await inBothModes(text, (made) => {
-      expect(made.core.active?.notices.map((notice) => /`(\w+)` is not acted on/.exec(notice)?.[1])).toEqual(['hedge', 'mirror', 'prefill']);
+      expect(made.core.active?.notices.map((notice) => /`(\w+)` is not acted on/.exec(notice)?.[1])).toEqual([
+        'hedge',
+        'mirror',
+        'prefill',
+      ]);
       expect(made.send()).toBe('a/1');
     });
   });

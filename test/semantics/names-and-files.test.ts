@@ -3,7 +3,10 @@ import { codes, compile, errors, expectDecision, tiers } from './support/bench.f
 
 const a = tiers({ a: 1, b: 1 });
 const to = '\ndefault to tier "a"';
-const from = (files: { readonly [path: string]: string }, path: string = 'test.route'): { readonly path: string; readonly readFile: (path: string) => string | undefined } => ({
+const from = (
+  files: { readonly [path: string]: string },
+  path: string = 'test.route',
+): { readonly path: string; readonly readFile: (path: string) => string | undefined } => ({
   path,
   readFile: (name) => (Object.hasOwn(files, name) ? files[name] : undefined),
 });
@@ -62,9 +65,13 @@ default to tier "b"`;
 
 describe('lets', () => {
   test('stand before their use, and may use earlier ones', () => {
-    expectDecision(`${a}let long = prompt_tokens > 32k\nlet hard = long or complexity > 90\nroute when hard to tier "b"${to}`, 'b/1', {
-      promptTokensExact: 40_000,
-    });
+    expectDecision(
+      `${a}let long = prompt_tokens > 32k\nlet hard = long or complexity > 90\nroute when hard to tier "b"${to}`,
+      'b/1',
+      {
+        promptTokensExact: 40_000,
+      },
+    );
     expect(errors(`${a}route when hard to tier "b"\nlet hard = turns > 5${to}`)).toEqual(['E0210']);
     expect(errors(`${a}let x = y + 1\nlet y = 5\nroute when turns > x to tier "b"${to}`)).toEqual(['E0210']);
     expect(errors(`${a}let x = x + 1\nroute when turns > x to tier "b"${to}`)).toHaveLength(1);
@@ -75,13 +82,20 @@ describe('lets', () => {
       expect(errors(`${a}let ${name} = 5${to}`), name).toEqual(['E0211']);
     }
     expect(errors(`${a}let x = 5\nlet x = 6\nroute when turns > x to tier "b"${to}`)).toEqual(['E0211']);
-    expect(errors(`${a}let x = 5\ngroup "g" when turns > x { let x = 6 route when turns > x to tier "b" }${to}`)).toEqual(['E0211']);
+    expect(
+      errors(`${a}let x = 5\ngroup "g" when turns > x { let x = 6 route when turns > x to tier "b" }${to}`),
+    ).toEqual(['E0211']);
   });
 
   test('may hold a candidate expression, used in `where` and `by`', () => {
-    expectDecision(`${a}let busy = queued_tokens + decode_tokens\ndefault to any where busy < 100 by lowest(busy)`, 'b/1', {}, {
-      fleet: { 'a/1': { queuedTokens: 50 }, 'b/1': { decodeTokens: 10 } },
-    });
+    expectDecision(
+      `${a}let busy = queued_tokens + decode_tokens\ndefault to any where busy < 100 by lowest(busy)`,
+      'b/1',
+      {},
+      {
+        fleet: { 'a/1': { queuedTokens: 50 }, 'b/1': { decodeTokens: 10 } },
+      },
+    );
   });
 
   test('that nothing uses are a warning', () => {
@@ -92,7 +106,8 @@ describe('lets', () => {
 describe('imports', () => {
   const files = {
     'shared/tiers.route': tiers({ a: 1, b: 1 }),
-    'shared/tenants.route': 'define tenant "acme" { }\ndefine limit "l" { key: user, requests: 1/min }\nlet gold = ["acme"]\nlet hard = complexity > 50',
+    'shared/tenants.route':
+      'define tenant "acme" { }\ndefine limit "l" { key: user, requests: 1/min }\nlet gold = ["acme"]\nlet hard = complexity > 50',
     'rules.route': 'reject "no streams" when stream\nroute "tools" when tools > 0 to tier "b"',
   };
 
@@ -109,12 +124,21 @@ describe('imports', () => {
 reject when over_limit("t.l")\nadmit when tenant.id in t.gold\nroute when t.hard to tier "b"${to}`;
     expect(errors(text, from(files))).toEqual([]);
     expectDecision(text, 'a/1', { stream: true }, { files });
-    expect(errors(`${a}import "./shared/tenants.route" as t\nroute when hard to tier "b"${to}`, from(files))).toEqual(['E0201']);
-    expect(errors(`${a}import "./shared/tenants.route" as t\nroute when t.soft to tier "b"${to}`, from(files))).toHaveLength(1);
+    expect(errors(`${a}import "./shared/tenants.route" as t\nroute when hard to tier "b"${to}`, from(files))).toEqual([
+      'E0201',
+    ]);
+    expect(
+      errors(`${a}import "./shared/tenants.route" as t\nroute when t.soft to tier "b"${to}`, from(files)),
+    ).toHaveLength(1);
   });
 
   test('paths are relative to the importing file and stay under the root', () => {
-    const nested = { 'p/main.route': '', 'p/sub/one.route': 'import "../two.route"', 'p/two.route': tiers({ a: 1 }), 'two.route': tiers({ a: 1 }) };
+    const nested = {
+      'p/main.route': '',
+      'p/sub/one.route': 'import "../two.route"',
+      'p/two.route': tiers({ a: 1 }),
+      'two.route': tiers({ a: 1 }),
+    };
     expect(errors('import "./sub/one.route"\ndefault to tier "a"', from(nested, 'p/main.route'))).toEqual([]);
     expect(errors('import "../two.route"\ndefault to tier "a"', from(nested, 'p/main.route'))).toContain('E0217');
     expect(errors('import "/etc/passwd"\ndefault to any', from(nested))).toContain('E0217');
@@ -126,23 +150,39 @@ reject when over_limit("t.l")\nadmit when tenant.id in t.gold\nroute when t.hard
     expect(errors('import "./x.route"\ndefault to any', from(circle))).toContain('E0218');
     expect(errors('import "./test.route"\ndefault to any', from({ 'test.route': '' }))).toContain('E0218');
     expect(errors('import "./none.route"\ndefault to any', from({}))).toEqual(['E0216']);
-    expect(errors('import "./rules.route"\nimport "./rules.route"\ndefault to any', from({ 'rules.route': '' }))).toEqual(['E0219']);
-    expect(errors('import "./t.route" as x\nimport "./t.route" as y\nroute when x.l and y.l to any\ndefault to any', from({ 't.route': 'let l = stream' }))).toEqual([]);
+    expect(
+      errors('import "./rules.route"\nimport "./rules.route"\ndefault to any', from({ 'rules.route': '' })),
+    ).toEqual(['E0219']);
+    expect(
+      errors(
+        'import "./t.route" as x\nimport "./t.route" as y\nroute when x.l and y.l to any\ndefault to any',
+        from({ 't.route': 'let l = stream' }),
+      ),
+    ).toEqual([]);
   });
 
   test('there is no re-export', () => {
     const chain = { 'one.route': 'import "./two.route" as two\nlet x = two.y', 'two.route': 'let y = turns > 5' };
     expect(errors('import "./one.route" as one\nroute when one.x to any\ndefault to any', from(chain))).toEqual([]);
-    expect(errors('import "./one.route" as one\nroute when one.two.y or one.x to any\ndefault to any', from(chain))).toHaveLength(1);
+    expect(
+      errors('import "./one.route" as one\nroute when one.two.y or one.x to any\ndefault to any', from(chain)),
+    ).toHaveLength(1);
   });
 
   test('a default of a spliced file and one of the file are two of one block', () => {
     expect(errors(`${a}import "./d.route"${to}`, from({ 'd.route': 'default to tier "b"' }))).toEqual(['E0214']);
-    expect(codes(`${a}import "./d.route"\nroute when stream to tier "a"`, from({ 'd.route': 'default to tier "b"' }))).toEqual(['W0501']);
+    expect(
+      codes(`${a}import "./d.route"\nroute when stream to tier "a"`, from({ 'd.route': 'default to tier "b"' })),
+    ).toEqual(['W0501']);
   });
 
   test('labels are unique over files', () => {
-    expect(errors(`${a}import "./d.route"\nroute "x" when stream to tier "a"${to}`, from({ 'd.route': 'route "x" when tools > 5 to tier "b"' }))).toEqual(['E0212']);
+    expect(
+      errors(
+        `${a}import "./d.route"\nroute "x" when stream to tier "a"${to}`,
+        from({ 'd.route': 'route "x" when tools > 5 to tier "b"' }),
+      ),
+    ).toEqual(['E0212']);
   });
 
   test('an import of which nothing is used is a warning; errors in it are reported at their place and at the import', () => {
@@ -156,7 +196,11 @@ describe('definitions', () => {
   test.each([
     ['two tiers of one name', 'define tier "a" { model: "m", endpoints: ["http://x:1"] }', 'E0213'],
     ['an address twice', 'define tier "c" { model: "m", endpoints: ["http://10.0.0.1:8000"] }', 'E0213'],
-    ['a name of an endpoint twice', 'define tier "c" { model: "m", endpoints: [{ name: "a/1", url: "http://x:1" }] }', 'E0213'],
+    [
+      'a name of an endpoint twice',
+      'define tier "c" { model: "m", endpoints: [{ name: "a/1", url: "http://x:1" }] }',
+      'E0213',
+    ],
     ['no address', 'define tier "c" { model: "m", endpoints: ["nowhere"] }', 'E0514'],
     ['a secret in the text', 'define tier "c" { model: "m", endpoints: ["http://x:1"], key: "sk-123" }', 'E0513'],
     ['a key twice', 'define tier "c" { model: "m", model: "n", endpoints: ["http://x:1"] }', 'E0228'],
@@ -168,7 +212,9 @@ describe('definitions', () => {
   });
 
   test('the commas of an object may be left out', () => {
-    expect(errors('define tier "a" { model: "m" endpoints: ["http://10.0.0.1:8000"] gpu: "H100" }\ndefault to tier "a"')).toEqual([]);
+    expect(
+      errors('define tier "a" { model: "m" endpoints: ["http://10.0.0.1:8000"] gpu: "H100" }\ndefault to tier "a"'),
+    ).toEqual([]);
   });
 });
 
@@ -193,7 +239,11 @@ describe('annotations', () => {
 describe('tests and ensures', () => {
   const rules = `${a}route "hard" when complexity > 50 to tier "b"${to}\n`;
   test('are checked for names and types', () => {
-    expect(errors(`${rules}test "t" { given complexity = 72, session = "s", header["x"] = "y" given endpoint "g" { tier: "b", queued_tokens: 9k } expect route "hard" to endpoint "g" }`)).toEqual([]);
+    expect(
+      errors(
+        `${rules}test "t" { given complexity = 72, session = "s", header["x"] = "y" given endpoint "g" { tier: "b", queued_tokens: 9k } expect route "hard" to endpoint "g" }`,
+      ),
+    ).toEqual([]);
     expect(errors(`${rules}test "t" { given complexty = 72 expect route "hard" }`)).toEqual(['E0201']);
     expect(errors(`${rules}test "t" { given complexity = "x" expect route "hard" }`)).toEqual(['E0301']);
     expect(errors(`${rules}test "t" { given complexity = 5 expect route "hrd" }`)).toEqual(['E0223']);

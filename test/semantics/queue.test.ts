@@ -10,12 +10,17 @@ interface Waiting {
 /** Sends a request that is expected to wait, and watches it. */
 function wait(bench: Bench, request?: TestRequest): Waiting {
   const outcome = bench.route(request);
-  if (!(outcome instanceof Promise)) throw new Error(`did not wait: ${outcome.kind === 'forward' ? outcome.attempt.endpoint : outcome.code}`);
+  if (!(outcome instanceof Promise))
+    throw new Error(`did not wait: ${outcome.kind === 'forward' ? outcome.attempt.endpoint : outcome.code}`);
   const waiting: Waiting = { outcome: undefined };
-  void outcome.then((settled) => {
+  void watch(outcome, (settled) => {
     waiting.outcome = settled;
   });
   return waiting;
+}
+
+async function watch(outcome: Promise<RouteOutcome>, tell: (settled: RouteOutcome) => void): Promise<void> {
+  tell(await outcome);
 }
 
 const settle = async (): Promise<void> => {
@@ -23,7 +28,11 @@ const settle = async (): Promise<void> => {
 };
 
 const shown = ({ outcome }: Waiting): string =>
-  outcome === undefined ? 'waits' : outcome.kind === 'forward' ? outcome.attempt.endpoint : `${outcome.status} ${outcome.code}`;
+  outcome === undefined
+    ? 'waits'
+    : outcome.kind === 'forward'
+      ? outcome.attempt.endpoint
+      : `${outcome.status} ${outcome.code}`;
 
 const one = tiers({ a: 1, b: 1 }, 'max_requests: 1');
 const queued = (with_: string = 'max_wait 2s, max_depth 3', by: string = ''): string =>
@@ -78,13 +87,16 @@ describe('a queue in an `else`', () => {
       await settle();
       expect(waiting.outcome).toMatchObject({ status: 429, code: 'rejected', retryAfterSeconds: 7 });
     });
-    await inBothModes(`${one}route when stream to tier "a" else queue with max_wait 2s else next\ndefault to tier "b"`, async (bench) => {
-      bench.forward({ stream: true });
-      const waiting = wait(bench, { stream: true });
-      bench.time.advance(2000);
-      await settle();
-      expect(shown(waiting)).toBe('b/1');
-    });
+    await inBothModes(
+      `${one}route when stream to tier "a" else queue with max_wait 2s else next\ndefault to tier "b"`,
+      async (bench) => {
+        bench.forward({ stream: true });
+        const waiting = wait(bench, { stream: true });
+        bench.time.advance(2000);
+        await settle();
+        expect(shown(waiting)).toBe('b/1');
+      },
+    );
   });
 
   test('waits 30 s where no `max_wait` is written', async () => {
@@ -264,7 +276,11 @@ describe('a queue of admission', () => {
 
 describe('order', () => {
   /** Who is served first, one release after another. */
-  async function order(policy: string, requests: readonly TestRequest[], tell: (outcome: RouteOutcome) => string = tellUser): Promise<readonly string[]> {
+  async function order(
+    policy: string,
+    requests: readonly TestRequest[],
+    tell: (outcome: RouteOutcome) => string = tellUser,
+  ): Promise<readonly string[]> {
     let served: string[] = [];
     await inBothModes(policy, async (bench) => {
       const sequence: string[] = [];
@@ -272,7 +288,7 @@ describe('order', () => {
       for (const request of requests) {
         const outcome = bench.route(request);
         if (!(outcome instanceof Promise)) throw new Error('did not wait');
-        void outcome.then((settled) => {
+        void watch(outcome, (settled) => {
           sequence.push(tell(settled));
           if (settled.kind === 'forward') current = settled;
         });
@@ -286,19 +302,22 @@ describe('order', () => {
     });
     return served;
   }
-  const tellUser = (outcome: RouteOutcome): string => String(outcome.kind === 'forward' && outcome.attempt.headers[0]?.value);
+  const tellUser = (outcome: RouteOutcome): string =>
+    String(outcome.kind === 'forward' && outcome.attempt.headers[0]?.value);
   const mark = ', header "x-user" (user ?? "-")';
   const line = (by: string = '', depth: number = 100): string =>
     `${tiers({ a: 1 }, 'max_requests: 1')}default to tier "a" with idle 60s${mark} else queue${by} with max_wait 60s, max_depth ${depth}`;
   const of = (user: string, more: TestRequest = {}): TestRequest => ({ ...more, user });
 
   test('the earliest deadline first, else as they came', async () => {
-    expect(await order(line(), [of('a', { deadlineMs: 9000 }), of('b', { deadlineMs: 5000 }), of('c'), of('d', { deadlineMs: 7000 })])).toEqual([
-      'b',
-      'd',
-      'a',
-      'c',
-    ]);
+    expect(
+      await order(line(), [
+        of('a', { deadlineMs: 9000 }),
+        of('b', { deadlineMs: 5000 }),
+        of('c'),
+        of('d', { deadlineMs: 7000 }),
+      ]),
+    ).toEqual(['b', 'd', 'a', 'c']);
     expect(await order(line(), [of('a'), of('b'), of('c')])).toEqual(['a', 'b', 'c']);
   });
 
@@ -308,7 +327,12 @@ describe('order', () => {
 
   test('a written `by deadline` keeps to deadlines however full', async () => {
     expect(
-      await order(line(' by deadline', 4), [of('a', { deadlineMs: 9000 }), of('b', { deadlineMs: 5000 }), of('c', { deadlineMs: 7000 }), of('d')]),
+      await order(line(' by deadline', 4), [
+        of('a', { deadlineMs: 9000 }),
+        of('b', { deadlineMs: 5000 }),
+        of('c', { deadlineMs: 7000 }),
+        of('d'),
+      ]),
     ).toEqual(['b', 'c', 'a', 'd']);
   });
 
@@ -361,13 +385,23 @@ describe('order', () => {
       ...['a1', 'a2', 'a3', 'a4'].map((user) => of(user, { ...heavy, headers: { team: 'a' } })),
       ...['b1', 'b2'].map((user) => of(user, { ...heavy, headers: { team: 'b' } })),
     ];
-    expect(await order(line(' by weighted_fair(key: header["team"])'), requests)).toEqual(['a1', 'b1', 'a2', 'b2', 'a3', 'a4']);
+    expect(await order(line(' by weighted_fair(key: header["team"])'), requests)).toEqual([
+      'a1',
+      'b1',
+      'a2',
+      'b2',
+      'a3',
+      'a4',
+    ]);
   });
 
   test('by the weights of the tokens and of the tenant', async () => {
     const policy = `define tenant "big" { weight: 2 }\ndefine tenant "small" { }\n${line(' by weighted_fair(key: tenant.id)')}`;
-    const of_ = (user: string, tenant: string): TestRequest => of(user, { tenant, maxTokens: 100, promptTokensExact: 10 });
-    const requests = ['b1', 'b2', 'b3', 'b4'].map((user) => of_(user, 'big')).concat(['s1', 's2', 's3'].map((user) => of_(user, 'small')));
+    const of_ = (user: string, tenant: string): TestRequest =>
+      of(user, { tenant, maxTokens: 100, promptTokensExact: 10 });
+    const requests = ['b1', 'b2', 'b3', 'b4']
+      .map((user) => of_(user, 'big'))
+      .concat(['s1', 's2', 's3'].map((user) => of_(user, 'small')));
     const served = await order(policy, requests);
     // Of the first six, twice as many of the tenant of weight 2.
     expect(served.slice(0, 6).filter((user) => user.startsWith('b'))).toHaveLength(4);
@@ -400,9 +434,17 @@ describe('overflow', () => {
   });
 
   test('`lowest` displaces from the lowest class, and refuses one that is no higher', async () => {
-    expect(await full(', overflow lowest', [low, {}, { tenant: 'gold' }])).toEqual(['503 queue_full', 'waits', 'waits']);
+    expect(await full(', overflow lowest', [low, {}, { tenant: 'gold' }])).toEqual([
+      '503 queue_full',
+      'waits',
+      'waits',
+    ]);
     expect(await full(', overflow lowest', [{}, {}, {}])).toEqual(['waits', 'waits', '503 queue_full']);
-    expect(await full(', overflow lowest', [{ tenant: 'gold' }, {}, low])).toEqual(['waits', 'waits', '503 queue_full']);
+    expect(await full(', overflow lowest', [{ tenant: 'gold' }, {}, low])).toEqual([
+      'waits',
+      'waits',
+      '503 queue_full',
+    ]);
   });
 });
 

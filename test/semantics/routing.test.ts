@@ -12,7 +12,12 @@ route when turns == 1 to tier "a"
 route when turns >= 1 to tier "b"
 default to tier "c"`;
     expectDecision(policy, 'a/1');
-    expectDecision(policy, 'b/1', { messages: [{ role: 'user', text: 'x' }, { role: 'user', text: 'y' }] });
+    expectDecision(policy, 'b/1', {
+      messages: [
+        { role: 'user', text: 'x' },
+        { role: 'user', text: 'y' },
+      ],
+    });
     expectDecision(policy, 'c/1', { messages: [] });
   });
 
@@ -180,9 +185,14 @@ describe('groups', () => {
 
   test('a `let` in a group is scoped to it', () => {
     expect(errors(group('let hard = turns > 5 route when hard to tier "a"'))).toEqual([]);
-    expect(errors(`${group('let hard = turns > 5 route when hard to tier "a"')}`.replace('default', 'route when hard to tier "b"\ndefault'))).toEqual([
-      'E0201',
-    ]);
+    expect(
+      errors(
+        `${group('let hard = turns > 5 route when hard to tier "a"')}`.replace(
+          'default',
+          'route when hard to tier "b"\ndefault',
+        ),
+      ),
+    ).toEqual(['E0201']);
   });
 
   test('definitions, imports and tests do not stand in a group', () => {

@@ -62,12 +62,17 @@ describe('time', () => {
     expect(truth(night, {}, utc('2026-03-07T05:00'))).toBe('false');
   });
 
-  test.each(['mon-foo 08:00-09:00', '8-9', '25:00-26:00', '09:00', '09:00-09:00', '08:00-09:00 mon', ''])('the window "%s" is an error', (window) => {
-    expect(errors(`${tiers({ a: 1 })}route when within("${window}") to tier "a"\ndefault reject`)).toEqual(['E0327']);
-  });
+  test.each(['mon-foo 08:00-09:00', '8-9', '25:00-26:00', '09:00', '09:00-09:00', '08:00-09:00 mon', ''])(
+    'the window "%s" is an error',
+    (window) => {
+      expect(errors(`${tiers({ a: 1 })}route when within("${window}") to tier "a"\ndefault reject`)).toEqual(['E0327']);
+    },
+  );
 
   test('an unknown zone is an error', () => {
-    expect(errors(`${tiers({ a: 1 })}route when hour(zone: "Mars/Base") > 5 to tier "a"\ndefault reject`)).toEqual(['E0327']);
+    expect(errors(`${tiers({ a: 1 })}route when hour(zone: "Mars/Base") > 5 to tier "a"\ndefault reject`)).toEqual([
+      'E0327',
+    ]);
     expect(errors(`define gateway { timezone: "Mars/Base" }\n${tiers({ a: 1 })}default to tier "a"`)).not.toEqual([]);
   });
 
@@ -92,10 +97,21 @@ route when not alarm.hot to tier "a" with model "cold"
 default to tier "a" with model "unknown"`;
   const model = (made: ReturnType<typeof bench>): string => {
     const forward = made.forward();
-    forward.finish({ outcome: 'client_abort', status: 499, upstreamStatus: 0, ttftMs: Number.NaN, durationMs: 0, promptTokens: Number.NaN, cachedTokens: Number.NaN, outputTokens: Number.NaN });
+    forward.finish({
+      outcome: 'client_abort',
+      status: 499,
+      upstreamStatus: 0,
+      ttftMs: Number.NaN,
+      durationMs: 0,
+      promptTokens: Number.NaN,
+      cachedTokens: Number.NaN,
+      outputTokens: Number.NaN,
+    });
     return forward.attempt.model ?? '';
   };
-  const held = (inflightRequests: number): { readonly 'a/1': { readonly inflightRequests: number } } => ({ 'a/1': { inflightRequests } });
+  const held = (inflightRequests: number): { readonly 'a/1': { readonly inflightRequests: number } } => ({
+    'a/1': { inflightRequests },
+  });
 
   test('goes on once its condition has held for as long as it says, and off when `until` holds', async () => {
     await inBothModes(alarm('when: cluster.saturation > 85%, until: cluster.saturation < 70%, for: 5s'), (made) => {
@@ -141,7 +157,8 @@ default to tier "a" with model "unknown"`;
   });
 
   test('may aggregate endpoints and read the time, but no request', () => {
-    const policy = (when: string): string => `${tiers({ a: 1 })}define alarm "x" { when: ${when} }\nroute when alarm.x to tier "a"\ndefault reject`;
+    const policy = (when: string): string =>
+      `${tiers({ a: 1 })}define alarm "x" { when: ${when} }\nroute when alarm.x to tier "a"\ndefault reject`;
     expect(errors(policy('max(queued_tokens, tier "a") > 5k'))).toEqual([]);
     expect(errors(policy('hour > 5 and within("mon-fri")'))).toEqual([]);
     expect(errors(policy('complexity > 5'))).toEqual(['E0338']);
@@ -154,7 +171,8 @@ default to tier "a" with model "unknown"`;
 });
 
 describe('params', () => {
-  const definitions = 'define param "zone" { env: "ZONE", default: "a" }\ndefine param "size" { env: "SIZE", default: 5k }\ndefine param "on" { env: "ON", default: false }\ndefine param "bare" { env: "BARE" }\ndefine param "wait" { env: "WAIT", default: 2s }\ndefine param "share" { env: "SHARE", default: 80% }\ndefine param "gold" { env: "GOLD", default: ["a"] }\n';
+  const definitions =
+    'define param "zone" { env: "ZONE", default: "a" }\ndefine param "size" { env: "SIZE", default: 5k }\ndefine param "on" { env: "ON", default: false }\ndefine param "bare" { env: "BARE" }\ndefine param "wait" { env: "WAIT", default: 2s }\ndefine param "share" { env: "SHARE", default: 80% }\ndefine param "gold" { env: "GOLD", default: ["a"] }\n';
   const ask = (expression: string, environment: { readonly [name: string]: string } = {}): unknown =>
     value(expression, {}, { definitions, environment });
 
@@ -190,10 +208,13 @@ describe('params', () => {
   });
 
   test('have the type of their default', () => {
-    const policy = (condition: string): string => `${tiers({ a: 1 })}${definitions}route when ${condition} to tier "a"\ndefault reject`;
+    const policy = (condition: string): string =>
+      `${tiers({ a: 1 })}${definitions}route when ${condition} to tier "a"\ndefault reject`;
     expect(errors(policy('param.size > 5s'))).toEqual(['E0302']);
     expect(errors(policy('param.zone == 5'))).toEqual(['E0301']);
-    expect(errors(policy('param.size > turns and param.on and param.zone == "z" and deadline < param.wait'))).toEqual([]);
+    expect(errors(policy('param.size > turns and param.on and param.zone == "z" and deadline < param.wait'))).toEqual(
+      [],
+    );
     expect(errors(policy('param.none == 5'))).toEqual(['E0225']);
   });
 });
@@ -201,7 +222,8 @@ describe('params', () => {
 describe('cluster', () => {
   const definitions = tiers({ b: 2 }, 'max_requests: 10').replaceAll('10.0.', '10.5.');
   test('values are of the fleet as it stands', () => {
-    const at = (expression: string, fleet: { readonly [endpoint: string]: object } = {}): unknown => value(expression, {}, { definitions, fleet });
+    const at = (expression: string, fleet: { readonly [endpoint: string]: object } = {}): unknown =>
+      value(expression, {}, { definitions, fleet });
     expect(at('cluster.saturation', { 'b/1': { inflightRequests: 5 }, 'b/2': { inflightRequests: 10 } })).toBe(0.75);
     expect(at('cluster.inflight_requests', { 'b/1': { inflightRequests: 5 }, 'a/1': { inflightRequests: 1 } })).toBe(6);
     expect(at('cluster.healthy', { 'b/1': { ejected: true } })).toBeCloseTo(2 / 3, 12);
@@ -210,15 +232,18 @@ describe('cluster', () => {
   });
 
   test('the arrival rate is that of the last seconds', async () => {
-    await inBothModes(`${tiers({ a: 2 })}route when cluster.requests_per_second > 4/s to endpoint "a/2"\ndefault to endpoint "a/1"`, (made) => {
-      for (let i = 0; i < 20; i++) {
-        made.send();
-        made.time.advance(200);
-      }
-      expect(made.send()).toBe('a/2');
-      made.time.advance(60_000);
-      expect(made.send()).toBe('a/1');
-    });
+    await inBothModes(
+      `${tiers({ a: 2 })}route when cluster.requests_per_second > 4/s to endpoint "a/2"\ndefault to endpoint "a/1"`,
+      (made) => {
+        for (let i = 0; i < 20; i++) {
+          made.send();
+          made.time.advance(200);
+        }
+        expect(made.send()).toBe('a/2');
+        made.time.advance(60_000);
+        expect(made.send()).toBe('a/1');
+      },
+    );
   });
 });
 

@@ -178,7 +178,14 @@ describe('the types of names', () => {
   });
 
   test('what is not stated is unknown', () => {
-    for (const name of ['zone == "z"', 'price < $5', 'throughput > 1/s', 'load < 95%', 'labels.rack == "r1"', 'kv_cache_used < 90%']) {
+    for (const name of [
+      'zone == "z"',
+      'price < $5',
+      'throughput > 1/s',
+      'load < 95%',
+      'labels.rack == "r1"',
+      'kv_cache_used < 90%',
+    ]) {
       expect(candidateTruth(name), name).toBe('unknown');
     }
   });
@@ -190,8 +197,12 @@ describe('the types of names', () => {
   });
 
   test('`under_load(95%)` is out at 95 % and in just below', () => {
-    expect(candidateTruth('under_load(95%)', 'throughput: 100/s', { fleet: { x: { decodeTokens: 95 } } })).toBe('false');
-    expect(candidateTruth('under_load(95%)', 'throughput: 1000/s', { fleet: { x: { decodeTokens: 949 } } })).toBe('true');
+    expect(candidateTruth('under_load(95%)', 'throughput: 100/s', { fleet: { x: { decodeTokens: 95 } } })).toBe(
+      'false',
+    );
+    expect(candidateTruth('under_load(95%)', 'throughput: 1000/s', { fleet: { x: { decodeTokens: 949 } } })).toBe(
+      'true',
+    );
     expect(candidateTruth('under_load', 'throughput: 100/s', { fleet: { x: { decodeTokens: 95 } } })).toBe('false');
   });
 
@@ -201,7 +212,9 @@ describe('the types of names', () => {
     expect(candidateTruth('fits_context', 'context_window: 999', { request })).toBe('false');
     expect(candidateTruth('fits_context', '', { request })).toBe('unknown');
     expect(candidateTruth('has_model')).toBe('true');
-    expect(candidateTruth('has_model', 'model: "other"', { definitions: 'define gateway { models: ["m"] }\n' })).toBe('false');
+    expect(candidateTruth('has_model', 'model: "other"', { definitions: 'define gateway { models: ["m"] }\n' })).toBe(
+      'false',
+    );
     const fleet = { x: { loras: ['adapter'] } };
     expect(candidateTruth('has_lora', '', { fleet, request: { model: 'adapter' } })).toBe('true');
     expect(candidateTruth('has_lora', '', { fleet })).toBe('unknown');
@@ -209,12 +222,20 @@ describe('the types of names', () => {
 });
 
 describe('annotated lets', () => {
-  test.each(['bool = stream', 'number = 5', 'string = "x"', 'duration = 5s', 'bytes = 5MB', 'percent = 5%', 'rate = 5/s', 'money = $5', 'list[string] = ["a"]', 'priority = "low"'])(
-    '`let x: %s` fits',
-    (rest) => {
-      expect(errors(`${tiers({ a: 1 })}let x: ${rest}\ndefault to tier "a"`)).toEqual([]);
-    },
-  );
+  test.each([
+    'bool = stream',
+    'number = 5',
+    'string = "x"',
+    'duration = 5s',
+    'bytes = 5MB',
+    'percent = 5%',
+    'rate = 5/s',
+    'money = $5',
+    'list[string] = ["a"]',
+    'priority = "low"',
+  ])('`let x: %s` fits', (rest) => {
+    expect(errors(`${tiers({ a: 1 })}let x: ${rest}\ndefault to tier "a"`)).toEqual([]);
+  });
 
   test('another type than annotated is an error, and so is an unknown type', () => {
     expect(errors(`${tiers({ a: 1 })}let x: duration = 5\ndefault to tier "a"`)).toEqual(['E0319']);

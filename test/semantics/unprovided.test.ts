@@ -26,18 +26,27 @@ describe('a property that nothing feeds', () => {
     expect(codes(where(condition))).toEqual([]);
   });
 
-  test.each(['prefix_cache', 'least_kv_cache', 'lora_affinity'])('so is a scorer that reads nothing else: %s', (score) => {
-    expect(codes(by(score), { unprovided })).toEqual(['W0516']);
-    expect(codes(by(`0.5 * ${score} + 0.5 * least_tokens`), { unprovided })).toEqual(['W0516']);
-    expect(codes(by(score))).toEqual([]);
-  });
-
-  test.each(['longest_match', 'lmetric', 'kv_overlap', 'least_latency', 'peak_ewma', 'least_queue', 'least_running', 'smallest_batch'])(
-    'a scorer that reads more than that is none: %s',
+  test.each(['prefix_cache', 'least_kv_cache', 'lora_affinity'])(
+    'so is a scorer that reads nothing else: %s',
     (score) => {
-      expect(codes(by(score), { unprovided })).toEqual([]);
+      expect(codes(by(score), { unprovided })).toEqual(['W0516']);
+      expect(codes(by(`0.5 * ${score} + 0.5 * least_tokens`), { unprovided })).toEqual(['W0516']);
+      expect(codes(by(score))).toEqual([]);
     },
   );
+
+  test.each([
+    'longest_match',
+    'lmetric',
+    'kv_overlap',
+    'least_latency',
+    'peak_ewma',
+    'least_queue',
+    'least_running',
+    'smallest_batch',
+  ])('a scorer that reads more than that is none: %s', (score) => {
+    expect(codes(by(score), { unprovided })).toEqual([]);
+  });
 
   test('stays one where a plugin provides another', () => {
     const manifest = {
@@ -54,7 +63,15 @@ describe('a property that nothing feeds', () => {
       const name = key.slice('candidate.'.length);
       expect(candidateTruth(`${name} exists`, ''), name).toBe('false');
     }
-    for (const name of ['queue_depth', 'running', 'batch_size', 'inflight_requests', 'queued_tokens', 'decode_tokens', 'weight']) {
+    for (const name of [
+      'queue_depth',
+      'running',
+      'batch_size',
+      'inflight_requests',
+      'queued_tokens',
+      'decode_tokens',
+      'weight',
+    ]) {
       expect(candidateTruth(`${name} exists`, ''), name).toBe('true');
     }
     expect(value('lora')).toBeUndefined();

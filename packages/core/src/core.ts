@@ -183,7 +183,9 @@ class RoutingCore implements Core {
   prepare(program: PolicyProgram, plugins: readonly Plugin[] = []): PolicyVersion {
     this.fleet.check(program.definitions);
     const evaluators = createEvaluators(program, { mode: this.#options.evaluators ?? 'generated' });
-    const params = new Map(program.definitions.params.map((param) => [param.name, readParam(param, this.#options.environment)]));
+    const params = new Map(
+      program.definitions.params.map((param) => [param.name, readParam(param, this.#options.environment)]),
+    );
     const everything = this.fleet.pool([{ kind: 'any' }]);
     const policy = bindPolicy(program, evaluators, {
       fleet: this.fleet,

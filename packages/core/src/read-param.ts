@@ -11,7 +11,10 @@ const KIND_OF_COUNT: ReadonlySet<string> = new Set(['number', 'count']);
  * The value of a `define param`: what the environment says, read as the type of the default (`7k`, `1500ms`, `95%`, a plain number in base
  * units, `true` or `1`, a list by commas), else the default. Throws SignalboxError `param_invalid` for a text of another form.
  */
-export function readParam(param: Param, environment: ((name: string) => string | undefined) | undefined): Value | undefined {
+export function readParam(
+  param: Param,
+  environment: ((name: string) => string | undefined) | undefined,
+): Value | undefined {
   const written = param.env === undefined ? undefined : environment?.(param.env);
   if (written === undefined) return param.default;
   const value = valueOf(written, param.type);
@@ -27,7 +30,8 @@ function valueOf(text: string, type: ValueType): Value | undefined {
     const members = text.trim() === '' ? [] : text.split(',').map((member) => valueOf(member.trim(), type.list));
     return members.every((member) => member !== undefined) ? Object.freeze(members) : undefined;
   }
-  if (type === 'bool') return text === 'true' || text === '1' ? true : text === 'false' || text === '0' ? false : undefined;
+  if (type === 'bool')
+    return text === 'true' || text === '1' ? true : text === 'false' || text === '0' ? false : undefined;
   return isNumericType(type) ? numberOf(text.trim(), type) : text;
 }
 
@@ -38,7 +42,8 @@ function numberOf(text: string, type: ValueType): number | undefined {
   if (diagnostics.length > 0 || more.length > 0 || statement?.kind !== 'let') return undefined;
   const literal = withoutParens(statement.value);
   if (!('value' in literal) || typeof literal.value !== 'number') return undefined;
-  const same = literal.kind === type || (KIND_OF_COUNT.has(literal.kind) && KIND_OF_COUNT.has(String(type)));
+  const same =
+    literal.kind === type || (KIND_OF_COUNT.has(literal.kind) && typeof type === 'string' && KIND_OF_COUNT.has(type));
   return same ? literal.value : undefined;
 }
 

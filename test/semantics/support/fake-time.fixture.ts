@@ -18,7 +18,8 @@ export function fakeTime(startEpochMs: number = Date.UTC(2026, 0, 1)): FakeTime 
   const timers = new Set<Timer>();
   const nextDue = (untilMs: number): Timer | undefined => {
     let first: Timer | undefined;
-    for (const timer of timers) if (timer.atMs <= untilMs && !(first !== undefined && first.atMs <= timer.atMs)) first = timer;
+    for (const timer of timers)
+      if (timer.atMs <= untilMs && !(first !== undefined && first.atMs <= timer.atMs)) first = timer;
     return first;
   };
   return {

@@ -136,7 +136,11 @@ export const inlineValue = (
   }
   const read = propertiesOf(expression).map((index) => session.properties[index]);
   if (place.inlineAt === undefined && read.length > 0 && read.every((ref) => isUnfed(session, ref)))
-    session.report('W0516', span, `nothing feeds what \`${entry.name}\` reads in this build or fleet, so it is always unknown`);
+    session.report(
+      'W0516',
+      span,
+      `nothing feeds what \`${entry.name}\` reads in this build or fleet, so it is always unknown`,
+    );
   // The catalogue states the type: `load` is a percent though its formula divides two counts.
   return { ...expression, type: entry.type, scope: 'candidate' };
 };

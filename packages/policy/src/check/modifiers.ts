@@ -63,11 +63,7 @@ const durationOf = (work: Work): Expression | undefined => {
 };
 
 /** `on: [connect, error]`; undefined where an error has been reported. */
-const causesOf = (
-  work: Work,
-  item: ArgNode,
-  allowed: readonly FailureCause[],
-): readonly FailureCause[] | undefined => {
+const causesOf = (work: Work, item: ArgNode, allowed: readonly FailureCause[]): readonly FailureCause[] | undefined => {
   const inner = withoutParens(item.value);
   const nodes = inner.kind === 'list' ? inner.items : [inner];
   const causes: FailureCause[] = [];

@@ -73,7 +73,8 @@ export const sizeOfTerms = (terms: readonly ScoreTerm[]): number =>
 
 /** Whether nothing feeds a property that a scorer reads: no plugin of this build, and not the host. */
 const isUnfed = (session: Session, key: string): boolean =>
-  session.unprovided.has(key) && session.catalogue.values.get(key.slice('candidate.'.length))?.provider.kind === 'builtin';
+  session.unprovided.has(key) &&
+  session.catalogue.values.get(key.slice('candidate.'.length))?.provider.kind === 'builtin';
 
 const scorerOf = (
   session: Session,
@@ -93,9 +94,14 @@ const scorerOf = (
   if (checked === undefined) return undefined;
   const reads = entry.reads.filter((key) => key.startsWith('candidate.'));
   if (reads.length > 0 && reads.every((key) => isUnfed(session, key))) {
-    session.report('W0516', span, `nothing feeds what \`${name}\` reads in this build or fleet, so it rates all endpoints alike`, {
-      help: `it reads ${reads.map((key) => `\`${key.slice('candidate.'.length)}\``).join(', ')}`,
-    });
+    session.report(
+      'W0516',
+      span,
+      `nothing feeds what \`${name}\` reads in this build or fleet, so it rates all endpoints alike`,
+      {
+        help: `it reads ${reads.map((key) => `\`${key.slice('candidate.'.length)}\``).join(', ')}`,
+      },
+    );
   }
   if (entry.expression !== undefined) {
     const expression = inlineScorer(session, place, entry, entry.expression, span, checked);
