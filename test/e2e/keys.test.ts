@@ -268,6 +268,12 @@ test('neither keys nor prompts stand in anything that the gateway emits: logs at
   await Promise.all(answers.slice(0, 3).map((answer) => answer.text()));
   writeFileSync(at.path('keys.txt'), `${KEYS}${wrong}\n`);
   await eventually(() => at.reloads.at(-1)?.ok === false, 'the list with a plain key is refused');
+  const careless = policy(['http://127.0.0.1:8', 'http://127.0.0.1:9'])
+    .replace('region: "eu"', `keys: ["${wrong}"], wieght: 2`)
+    .replace('{ file: "upstream.txt" }', `"${UPSTREAM_KEY}"`);
+  at.writePolicy(careless);
+  await eventually(() => at.reloads.at(-1)?.text.includes('E0513') === true, 'a policy with plain keys is refused');
+  expect(at.reloads.at(-1)?.text.match(/E0513/g)).toHaveLength(2);
   for (const path of ['/metrics', '/-/decisions', '/-/policy'])
     emitted += await (await fetch(at.gateway.adminUrl + path)).text();
   emitted += JSON.stringify([at.reloads, at.gateway.endpoints(), at.gateway.startFindings]);

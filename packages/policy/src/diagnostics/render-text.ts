@@ -97,17 +97,32 @@ const renderOne = (diagnostic: Diagnostic, locator: Locator, known: Sources, pai
   return lines.join('\n');
 };
 
+/** The sources with every text that a finding calls a secret replaced by as many asterisks, on whatever line it is shown. */
+const withoutSecrets = (diagnostics: readonly Diagnostic[], sources: Sources): Sources => {
+  const masked = new Map(sources);
+  for (const { code, span } of diagnostics) {
+    const text = masked.get(span.file);
+    if (code !== 'E0513' || text === undefined) continue;
+    const secret = text.slice(span.start, span.end);
+    const hidden = secret.includes('"')
+      ? secret.replaceAll(/"((?:\\.|[^"\\\r\n])*)("|$)/g, (_all, inner: string, end: string) => `"${'*'.repeat(inner.length)}${end}`)
+      : secret.replaceAll(/\S/g, '*');
+    masked.set(span.file, text.slice(0, span.start) + hidden + text.slice(span.end));
+  }
+  return masked;
+};
+
 const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`;
 
 /**
  * The findings for people: headline, place, the line with carets under it, secondary labels, help, fix; a count at the end.
  * Carets are right under tabs, wide characters and emoji. Control characters of the source are shown as U+FFFD, so that a
- * policy cannot drive the terminal. Empty for no findings; ends with a line break otherwise.
+ * policy cannot drive the terminal; secrets that were written into it are not repeated. Empty for no findings; ends with a line break otherwise.
  */
 export const renderText = (diagnostics: readonly Diagnostic[], sources: Sources, { color = false }: TextOptions = {}): string => {
   if (diagnostics.length === 0) return '';
   const paint: Paint = (style, text) => (color ? `\u001B[${ansi[style]}m${text}\u001B[0m` : text);
-  const locator = createLocator(sources);
+  const locator = createLocator(withoutSecrets(diagnostics, sources));
   const blocks = diagnostics.map((diagnostic) => renderOne(diagnostic, locator, sources, paint));
   const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
   const warnings = diagnostics.filter(({ severity }) => severity === 'warning').length;

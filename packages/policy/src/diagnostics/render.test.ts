@@ -32,6 +32,18 @@ describe('findings for people', () => {
     );
   });
 
+  it('do not repeat a secret that stands in the policy, on whatever line it is shown', () => {
+    const text = 'define tenant "a" { keys: ["sk-live-1", "sk-\\"2"], wieght: 2, headers: { x: "k3" }, key: k4 }\n';
+    const at = (code: 'E0513' | 'E0511', part: string): Diagnostic => {
+      const start = text.indexOf(part);
+      return createDiagnostic(code, { file, start, end: start + part.length }, 'told');
+    };
+    const found = [at('E0511', 'wieght'), at('E0513', '"sk-live-1"'), at('E0513', '"sk-\\"2"'), at('E0513', '{ x: "k3" }'), at('E0513', 'k4')];
+    const shown = renderText(found, new Map([[file, text]]));
+    expect(shown).toContain('define tenant "a" { keys: ["*********", "******"], wieght: 2, headers: { x: "**" }, key: ** }');
+    expect(shown).not.toMatch(/sk-|k3|k4/);
+  });
+
   it('show secondary labels on their own lines', () => {
     expect(show('route when (a\n\n\n  to any')).toBe(
       [
