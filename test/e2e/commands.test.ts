@@ -33,7 +33,7 @@ describe('check', () => {
     const { code, err, out } = await run('check', write('five.route', TIERS + lines.join('\n')));
     expect(code).toBe(1);
     expect(out).toBe('');
-    const findings = err.split(/\n(?=error\[|warning\[|note\[)/).filter((block) => /^error\[/.test(block));
+    const findings = err.split(/\n(?=error\[|warning\[|note\[)/).filter((block) => block.startsWith('error['));
     expect(findings.map((block) => /^error\[(E\d{4})\]/.exec(block)?.[1])).toHaveLength(5);
     const carets = findings.map((block) => {
       const rows = block.split('\n');

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -12,6 +13,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { silentLogger } from '@signalbox/plugin-api';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { AuditSink, AuditSinkOptions } from './audit-sink.ts';
@@ -114,4 +116,32 @@ test('what cannot be written by the end is dropped, in bounded time; a file that
   mkdirSync(join(folder, 'd'));
   await expect(open({ file: join(folder, 'd') })).rejects.toThrow(/EISDIR/);
   await expect(open({ file: join(folder, 'none', 'x') })).rejects.toThrow(/ENOENT/);
+});
+
+test('a write that ends in the middle of a line leaves whole lines only, and no line is lost or written twice', () => {
+  const script = fileURLToPath(new URL('short-of-space.fixture.ts', import.meta.url));
+  const { status, stdout, stderr } = spawnSync(
+    'sh',
+    // Files of at most 4 KiB; beyond, a write is cut short and the next one fails.
+    [
+      '-c',
+      'trap "" XFSZ; ulimit -f 8; exec "$@"',
+      'sh',
+      process.execPath,
+      '--conditions=@signalbox/source',
+      '--import',
+      import.meta.resolve('tsx'),
+      script,
+      file,
+      '1000',
+    ],
+    { encoding: 'utf8', env: { PATH: process.env['PATH'], TSX_DISABLE_CACHE: '1' }, timeout: 30_000 },
+  );
+  expect([stderr, status]).toEqual(['', 0]);
+  const [written, dropped, moved] = stdout.trim().split(' ').map(Number);
+  expect([written, dropped]).toEqual([1000, 0]);
+  expect(moved).toBeGreaterThan(5);
+  const files = [...Array.from({ length: moved ?? 0 }, (_, n) => `${file}.moved-${n}`), file];
+  const numbers = files.flatMap(linesOf).map((line) => (JSON.parse(line) as { readonly i: number }).i);
+  expect(numbers).toEqual(Array.from({ length: 1000 }, (_, i) => i));
 });

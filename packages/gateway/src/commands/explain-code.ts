@@ -18,7 +18,7 @@ export const explainCodeCommand: Command = {
     const wanted = code.toUpperCase();
     if (!isDiagnosticCode(wanted)) {
       const near = suggest(wanted, Object.keys(diagnosticCodes));
-      throw new UsageError(`there is no code "${code}"${near === undefined ? '' : `; did you mean ${String(near)}?`} Without a code, all are listed.`);
+      throw new UsageError(`there is no code "${code}"${near === undefined ? '' : `; did you mean ${near}?`} Without a code, all are listed.`);
     }
     terminal.out(explainCode(wanted));
     return Promise.resolve(EXIT_OK);

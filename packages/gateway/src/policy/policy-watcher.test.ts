@@ -50,6 +50,7 @@ test('a file replaced by a rename is seen', async () => {
   writeFileSync(join(folder, 'a.route.tmp'), 'two');
   renameSync(join(folder, 'a.route.tmp'), file);
   await change;
+  expect(changes).toBe(1);
 });
 
 test('a swapped symlink of the directory, as Kubernetes mounts a ConfigMap, is seen', async () => {
@@ -64,6 +65,7 @@ test('a swapped symlink of the directory, as Kubernetes mounts a ConfigMap, is s
   symlinkSync('v2', join(folder, '..data.new'));
   renameSync(join(folder, '..data.new'), join(folder, '..data'));
   await change;
+  expect(changes).toBe(1);
 });
 
 test('a deleted file and its return are two changes', async () => {
