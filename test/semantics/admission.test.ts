@@ -163,6 +163,18 @@ default to tier "a"`;
     expectDecision(policy, 'a/1', { model });
   });
 
+  test('so is one that a `where`, a `??`, a `let` or a limit compares with', () => {
+    const other = `define limit "l" { key: user, requests: 1/s, when: model == "limited" }
+define tier "a" { model: "llama", endpoints: ["http://10.0.0.1:8000"] }
+let mini = model == "mini"
+reject when over_limit("l")
+route when (model == "x") ?? false or mini to tier "a"
+default to tier "a" where model != "y"`;
+    for (const model of ['x', 'mini', 'limited']) expectDecision(other, 'a/1', { model });
+    expectDecision(other, '503 no_endpoint', { model: 'y' });
+    expectDecision(other, '404 model_not_found', { model: 'z' });
+  });
+
   test('an adapter that is resident is known', () => {
     expectDecision(policy, 'a/1', { model: 'adapter' }, { fleet: { 'a/1': { loras: ['adapter'] } } });
   });

@@ -323,7 +323,7 @@ describe('affinity', () => {
   });
 
   test('the bound goes by ceil(c · w/W · (m + 1)) over the eligible endpoints', () => {
-    const facts = `${endpoints({ x: 'weight: 3', y: 'weight: 1' })}`;
+    const facts = endpoints({ x: 'weight: 3', y: 'weight: 1' });
     const ask = (bound: string, load: number): string =>
       decide(
         `${facts}default to tier "t" where under_bound(${bound}) and name == "x" else reject`,

@@ -187,7 +187,7 @@ describe('groups', () => {
     expect(errors(group('let hard = turns > 5 route when hard to tier "a"'))).toEqual([]);
     expect(
       errors(
-        `${group('let hard = turns > 5 route when hard to tier "a"')}`.replace(
+        group('let hard = turns > 5 route when hard to tier "a"').replace(
           'default',
           'route when hard to tier "b"\ndefault',
         ),

@@ -1,3 +1,4 @@
+import { expressionRoles } from '@signalbox/policy';
 import type { Expression, PolicyProgram } from '@signalbox/policy';
 
 /** Which model names a policy knows by itself; resident adapters come on top. */
@@ -33,6 +34,10 @@ export function knownModels(program: PolicyProgram): KnownModels {
         if (isModel(expression.value)) literals(expression.list, names);
         visit(expression.value);
         return;
+      case 'coalesce':
+        visit(expression.left);
+        visit(expression.right);
+        return;
       case 'and':
       case 'or':
         expression.operands.forEach(visit);
@@ -43,7 +48,7 @@ export function knownModels(program: PolicyProgram): KnownModels {
       default:
     }
   };
-  for (const rule of [...program.admission, ...program.routes]) if (rule.when !== undefined) visit(rule.when);
+  for (const { expression } of expressionRoles(program)) visit(expression);
   return { names, any: any || names.size === 0 };
 }
 

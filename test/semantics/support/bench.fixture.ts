@@ -40,6 +40,8 @@ export interface TestRequest extends ParsedRequestParts {
   readonly headers?: { readonly [name: string]: string };
   readonly tenant?: string;
   readonly apiKeyName?: string;
+  /** The body names no model. */
+  readonly nameless?: boolean;
   /** Milliseconds from now; none unless given. */
   readonly deadlineMs?: number;
 }
@@ -159,9 +161,16 @@ export function bench(policy: string, options: BenchOptions = {}): Bench {
         all,
       ),
     );
-  const built = ({ headers = {}, tenant, apiKeyName, deadlineMs, ...parts }: TestRequest = {}): RouteRequest => ({
+  const built = ({
+    headers = {},
+    tenant,
+    apiKeyName,
+    deadlineMs,
+    nameless,
+    ...parts
+  }: TestRequest = {}): RouteRequest => ({
     id: 'test',
-    parsed: parsedRequest({ model: 'm', messages: 'hello there', ...parts }),
+    parsed: parsedRequest({ ...(nameless === true ? {} : { model: 'm' }), messages: 'hello there', ...parts }),
     headers,
     ...(tenant === undefined ? {} : { tenant }),
     ...(apiKeyName === undefined ? {} : { apiKeyName }),

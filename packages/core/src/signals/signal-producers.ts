@@ -66,7 +66,7 @@ export function valueField(frame: Frame, field: RequestField): Value | undefined
   if (parsed === undefined) return undefined;
   switch (field) {
     case 'model':
-      return parsed.model;
+      return parsed.model ?? '';
     case 'stream':
       return parsed.stream;
     case 'path':
