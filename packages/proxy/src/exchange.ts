@@ -399,7 +399,12 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
     } else if (complete) {
       if (rest.length > 0) this.relay(rest);
     }
-    if (reader.error !== undefined) {
+    if (reader.error !== undefined && !reader.torn) {
+      // An error event that is whole but for its blank line; every other error has been given out by `push`.
+      if (rest.length > 0) {
+        this.relay(rest);
+        this.relay(rest.at(-1) === LF ? LINE_END : EVENT_END);
+      }
       this.endByEngineError();
       return;
     }
@@ -816,6 +821,9 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
 }
 
 const EMPTY: Uint8Array = new Uint8Array(0);
+const LF = 0x0a;
+const LINE_END: Uint8Array = Uint8Array.of(LF);
+const EVENT_END: Uint8Array = Uint8Array.of(LF, LF);
 
 function isTextual(kind: string): boolean {
   return kind === 'chat' || kind === 'completion';
