@@ -138,9 +138,10 @@ test('a write that ends in the middle of a line leaves whole lines only, and no 
     { encoding: 'utf8', env: { PATH: process.env['PATH'], TSX_DISABLE_CACHE: '1' }, timeout: 30_000 },
   );
   expect([stderr, status]).toEqual(['', 0]);
-  const [written, dropped, moved] = stdout.trim().split(' ').map(Number);
+  const [written, dropped, moved, failures] = stdout.trim().split(' ').map(Number);
   expect([written, dropped]).toEqual([1000, 0]);
   expect(moved).toBeGreaterThan(5);
+  expect(failures).toBeGreaterThan(0);
   const files = [...Array.from({ length: moved ?? 0 }, (_, n) => `${file}.moved-${n}`), file];
   const numbers = files.flatMap(linesOf).map((line) => (JSON.parse(line) as { readonly i: number }).i);
   expect(numbers).toEqual(Array.from({ length: 1000 }, (_, i) => i));
