@@ -118,6 +118,8 @@ export interface PredictionColumns {
   rates(slot: number): Rates;
   held(slot: number): Held;
   uncached(slot: number): number;
+  /** Most sequences in the batch; NaN if unknown. */
+  batchLimit(slot: number): number;
 }
 
 /** Columns of a candidate view. Reads only; the objects it gives are reused from call to call of the same reader. */
@@ -174,13 +176,13 @@ export function createColumnReader(): (request: RequestView, candidates: Candida
       held.waitingRequests = held.queuedTokens > 0 ? Math.max(1, orZero(waiting[slot]!)) : 0;
       held.decodeTokens = orZero(decodeTokens[slot]!);
       held.promptTokens = Math.max(0, orZero(inflightTokens[slot]!) - held.decodeTokens);
-      const limit = maxBatch[slot]!;
       // Without a batch limit, only requests that wait in the engine beyond our own unanswered ones tell that the batch is full: the
       // prompts of our own are in the prefill backlog already.
       const others = Math.max(0, orZero(queueDepth[slot]!) - orZero(waiting[slot]!));
-      held.beyondBatch = limit === limit ? Math.max(0, held.requests + 1 - limit) : others;
+      held.beyondBatch = beyondBatch(held.requests, maxBatch[slot]!) ?? others;
       return held;
     },
+    batchLimit: (slot) => maxBatch[slot]!,
     uncached(slot) {
       const hit = prefixHit[slot]!;
       return shape.promptTokens * (1 - (hit > 0 ? Math.min(1, hit) : 0));
@@ -209,6 +211,11 @@ export function createColumnReader(): (request: RequestView, candidates: Candida
     shape.outputTokens = output === output ? output : OUTPUT_TOKENS;
     return columns;
   };
+}
+
+/** Of so many in flight, those that must end before one more finds a place; undefined if the limit is NaN. */
+export function beyondBatch(requests: number, batchLimit: number): number | undefined {
+  return batchLimit === batchLimit ? Math.max(0, requests + 1 - batchLimit) : undefined;
 }
 
 function orZero(value: number): number {

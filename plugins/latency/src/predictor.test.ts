@@ -101,6 +101,36 @@ test('a busy endpoint is not taken for a slow one: the load that an attempt met 
   expect(at(0).ttft).toBeCloseTo(0.11, 9);
 });
 
+test('the prompts in flight and a full batch that an attempt met are part of what was predicted', () => {
+  const busy: EndpointValues = {
+    ...endpoint,
+    decode_k: 0.5,
+    max_batch: 8,
+    inflight_requests: 9,
+    inflight_tokens: 9 * 1100,
+    decode_tokens: 9 * 100,
+  };
+  const { predictor, at } = rig({}, [busy]);
+  const { wait, ttft, tpot } = at(0);
+  expect(wait).toBeGreaterThan(0);
+  const met = { inflightRequests: 9, inflightTokens: 9 * 1100, queuedTokens: 0, decodeTokens: 9 * 100 };
+  for (let i = 0; i < 20; i++) {
+    const ttftMs = 1000 * ttft;
+    predictor.ended(0, measured(1, { ttftMs, durationMs: ttftMs + 1000 * 100 * tpot, before: met }));
+  }
+  expect(at(0).ttft).toBeCloseTo(ttft, 9);
+  expect(at(0).tpot).toBeCloseTo(tpot, 9);
+});
+
+test('of queued tokens it is told that they belong to as many requests as they would at the mean prompt in flight', () => {
+  const { predictor, at } = rig();
+  at(0);
+  // Three prompts of 1000 tokens ahead: 3 · 110 ms.
+  const met = { inflightRequests: 4, inflightTokens: 4 * 1000 + 400, queuedTokens: 3000, decodeTokens: 400 };
+  predictor.ended(0, measured(1, { ttftMs: 440, durationMs: 2440, before: met }));
+  expect(at(0).ttft).toBeCloseTo(0.11, 9);
+});
+
 test('prefill and decoding are learned apart', () => {
   const { predictor, at } = rig();
   at(0);

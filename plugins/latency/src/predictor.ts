@@ -1,7 +1,7 @@
 // perf: evaluated for every candidate of every request whose policy reads a prediction.
 import type { AttemptOutcome, CandidateView, OptionSchema, RequestView, SetupContext } from '@signalbox/plugin-api';
 import { createCorrections } from './corrections.ts';
-import { createColumnReader, predict } from './latency-view.ts';
+import { beyondBatch, createColumnReader, predict } from './latency-view.ts';
 import type { Held, Prediction, PredictionColumns, Rates, Shape } from './latency-view.ts';
 
 /** Predicted seconds of one request at one endpoint, corrected by what was learned of the endpoint. */
@@ -49,6 +49,7 @@ export function createPredictor({ clock, options }: SetupContext<PredictorOption
   const decoding = createCorrections(settings);
   const read = createColumnReader();
   const known: (Rates | undefined)[] = [];
+  const batchLimits: number[] = [];
   const raw: Prediction = { wait: NaN, prefill: NaN, tpot: NaN };
   const own = { promptTokens: 0, uncachedTokens: 0, outputTokens: 0 };
   const times: PredictedTimes = { wait: NaN, ttft: NaN, tpot: NaN, latency: NaN };
@@ -63,8 +64,9 @@ export function createPredictor({ clock, options }: SetupContext<PredictorOption
     at(slot) {
       if (columns === undefined) return times;
       const rates = columns.rates(slot);
-      // Endings come without columns, so the endpoint's rates are kept for them. Nothing here reads them back.
+      // Endings come without columns, so the endpoint's rates and limit are kept for them. Nothing here reads them back.
       if (!sameRates(known[slot], rates)) known[slot] = copyRates(rates);
+      batchLimits[slot] = columns.batchLimit(slot);
       own.uncachedTokens = columns.uncached(slot);
       predict(rates, columns.held(slot), own, raw);
       const slowness = firstToken.factor(slot);
@@ -83,7 +85,7 @@ export function createPredictor({ clock, options }: SetupContext<PredictorOption
         outputTokens: outcome.outputTokens,
       };
       if (!(shape.promptTokens >= 0) || !(shape.outputTokens > 0)) return;
-      predict(rates, heldBefore(outcome.before), shape, raw);
+      predict(rates, heldBefore(outcome.before, batchLimits[slot] ?? NaN), shape, raw);
       const ttft = raw.wait + raw.prefill;
       const decode = decodedTokens(rates, shape) * raw.tpot;
       if (outcome.ttftMs < outcome.durationMs) {
@@ -103,14 +105,22 @@ function decodedTokens(rates: Rates, shape: Shape): number {
   return rates.kind === 'profile' ? Math.max(0, shape.outputTokens - 1) : shape.outputTokens;
 }
 
-function heldBefore(before: NonNullable<AttemptOutcome['before']>): Held {
+/**
+ * The load that an attempt met, as `held` of the columns gives it for the request in hand. Of an engine's own queue nothing was recorded, so
+ * that without a batch limit a full batch counts as slowness of the endpoint.
+ */
+function heldBefore(before: NonNullable<AttemptOutcome['before']>, batchLimit: number): Held {
+  const { inflightRequests: requests, inflightTokens, queuedTokens, decodeTokens } = before;
+  const promptTokens = inflightTokens === undefined ? queuedTokens : Math.max(0, inflightTokens - decodeTokens);
+  // How many requests the queued tokens belong to was not recorded: as many as they would be at the mean prompt in flight.
+  const waiting = promptTokens > 0 ? Math.round((requests * queuedTokens) / promptTokens) : 0;
   return {
-    requests: before.inflightRequests,
-    queuedTokens: before.queuedTokens,
-    waitingRequests: before.queuedTokens > 0 ? 1 : 0,
-    decodeTokens: before.decodeTokens,
-    promptTokens: before.queuedTokens,
-    beyondBatch: 0,
+    requests,
+    queuedTokens,
+    waitingRequests: queuedTokens > 0 ? Math.max(1, waiting) : 0,
+    decodeTokens,
+    promptTokens,
+    beyondBatch: beyondBatch(requests, batchLimit) ?? 0,
   };
 }
 

@@ -15,25 +15,45 @@ const options: OptionSchema = {
       description:
         'Share of requests that the prediction should cover: 50% ranks by the mean, 95% prefers steady endpoints.',
     },
+    wait_weight: {
+      type: 'number',
+      minimum: 0,
+      default: 4,
+      description:
+        'What a predicted second of waiting counts against one of prefill or decoding: above 1 because whoever comes later waits too.',
+    },
     ...predictionOptions.properties,
   },
 };
 
-/** Predicted seconds to the last token, lowest best: wait + prefill of what is not cached + decoding, corrected by measurement. */
+/**
+ * Predicted seconds to the last token, lowest best: wait + prefill of what is not cached + decoding, corrected by measurement. The wait counts
+ * `wait_weight` times: a request that ends soonest by waiting for a fast endpoint's full batch makes all that come after it wait as well.
+ */
 export const leastLatency: ScorerDefinition = {
-  doc: 'Predicted time to the last token, least best: the wait, the prefill of what is not cached, and the decoding.',
+  doc: 'Predicted time to the last token, least best: the wait (weighted), the prefill of what is not cached, and the decoding.',
   cost: true,
   options,
   positional: ['percentile'],
   reads: PREDICTION_READS,
-  setup(context: SetupContext<{ readonly percentile: number; readonly window: number }>): ScorerInstance {
+  setup(context: SetupContext<LeastLatencyOptions>): ScorerInstance {
     const predictor = createPredictor(context);
+    const more = context.options.wait_weight - 1;
     return {
       score(request, candidates, out) {
         predictor.start(request, candidates);
-        for (let i = 0; i < candidates.length; i++) out[i] = predictor.at(candidates.slots[i]!).latency;
+        for (let i = 0; i < candidates.length; i++) {
+          const { latency, wait } = predictor.at(candidates.slots[i]!);
+          out[i] = latency + more * wait;
+        }
       },
       ended: predictor.ended,
     };
   },
 };
+
+interface LeastLatencyOptions {
+  readonly percentile: number;
+  readonly wait_weight: number;
+  readonly window: number;
+}
