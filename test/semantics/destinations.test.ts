@@ -408,6 +408,16 @@ describe('affinity', () => {
     });
   });
 
+  test('weights share the keys out', async () => {
+    await inBothModes(
+      `${endpoints({ x: 'weight: 3', y: 'weight: 1' })}default to tier "t" with affinity session`,
+      (bench) => {
+        const counts = tally(bench, sessions(2000));
+        expect(Math.abs((counts['y'] ?? 0) - 500)).toBeLessThan(80);
+      },
+    );
+  });
+
   test('only the keys of an endpoint that goes are moved', async () => {
     await inBothModes(policy('session'), (bench) => {
       const before = sessions(300).map((request) => bench.send(request));

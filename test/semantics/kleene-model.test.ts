@@ -141,24 +141,18 @@ const conditions = fc.letrec<{ condition: Value<boolean> }>((tie) => ({
       text: `not (${inner.text})`,
       of: (facts) => not(inner.of(facts)),
     })),
-    fc
-      .tuple(tie('condition'), tie('condition'))
-      .map(([a, b]): Value<boolean> => ({
-        text: `(${a.text}) and (${b.text})`,
-        of: (facts) => and(a.of(facts), b.of(facts)),
-      })),
-    fc
-      .tuple(tie('condition'), tie('condition'))
-      .map(([a, b]): Value<boolean> => ({
-        text: `(${a.text}) or (${b.text})`,
-        of: (facts) => or(a.of(facts), b.of(facts)),
-      })),
-    fc
-      .tuple(tie('condition'), tie('condition'))
-      .map(([a, b]): Value<boolean> => ({
-        text: `((${a.text}) ?? (${b.text}))`,
-        of: (facts) => a.of(facts) ?? b.of(facts),
-      })),
+    fc.tuple(tie('condition'), tie('condition')).map(([a, b]): Value<boolean> => ({
+      text: `(${a.text}) and (${b.text})`,
+      of: (facts) => and(a.of(facts), b.of(facts)),
+    })),
+    fc.tuple(tie('condition'), tie('condition')).map(([a, b]): Value<boolean> => ({
+      text: `(${a.text}) or (${b.text})`,
+      of: (facts) => or(a.of(facts), b.of(facts)),
+    })),
+    fc.tuple(tie('condition'), tie('condition')).map(([a, b]): Value<boolean> => ({
+      text: `((${a.text}) ?? (${b.text}))`,
+      of: (facts) => a.of(facts) ?? b.of(facts),
+    })),
   ),
 })).condition;
 
