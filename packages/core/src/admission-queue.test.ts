@@ -212,6 +212,126 @@ test('a fair queue serves the key that has had the fewest weighted tokens', asyn
   expect(served.slice(0, 6).filter((name) => name === 'modest')).toHaveLength(3);
 });
 
+/** A queue by `weighted_fair(key: tenant.id)` in front of one endpoint that takes `batch` requests at a time. */
+function fairQueue(batch: number): TestCore {
+  const b = new ProgramBuilder();
+  b.signal('tenant.id');
+  const span = { file: '', start: 0, end: 0 };
+  const key = { kind: 'signal', index: 0, type: 'string', scope: 'request', span } as const;
+  const by: readonly OrderKey[] = [
+    {
+      key: 'weighted_fair',
+      provider: { kind: 'builtin' },
+      arguments: [{ kind: 'expression', name: 'key', expression: key }],
+    },
+  ];
+  return testCore(
+    b.program({
+      tiers: [tier('A', 1, { maxRequests: batch })],
+      routes: [
+        route('default', [
+          destination('A', [b.leastTokens()]),
+          { ...verdict('queue', { maxDepth: 1000, maxWait: constant(1e6) }), by } as ReturnType<typeof verdict>,
+        ]),
+      ],
+    }),
+  );
+}
+
+test('two keys that always wait are never further apart than 2·max(w_in·L_in, w_out·M) weighted tokens', async () => {
+  const LONGEST_PROMPT = 2000;
+  const LONGEST_OUTPUT = 300;
+  const size = fc.record({
+    prompt: fc.integer({ min: 1, max: LONGEST_PROMPT }),
+    output: fc.integer({ min: 1, max: LONGEST_OUTPUT }),
+  });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 6 }),
+      fc.integer({ min: 2, max: 4 }),
+      fc.array(fc.record({ size, skew: fc.nat(3), which: fc.nat(10) }), { minLength: 20, maxLength: 80 }),
+      async (batch, keys, steps) => {
+        const t = fairQueue(batch);
+        const bound = 2 * Math.max(LONGEST_PROMPT, 2 * batch * LONGEST_OUTPUT);
+        const holders = Array.from({ length: batch }, () => ask(t, { tenant: 'before' }));
+        const names = Array.from({ length: keys }, (_, i) => `tenant-${i}`);
+        const served = new Map(names.map((name) => [name, 0]));
+        const waiting = new Set<Waiting>();
+        const inFlight = new Set<Waiting>();
+        let turn = 0;
+        const topUp = (): void => {
+          for (const [i, name] of names.entries()) {
+            let mine = [...waiting].filter((one) => one.request.tenant === name).length;
+            for (; mine <= batch; mine++) {
+              const { size: of, skew } = steps[turn++ % steps.length] ?? { size: { prompt: 1, output: 1 }, skew: 0 };
+              // Some keys send far more than others.
+              const prompt = Math.max(1, i === 0 ? of.prompt : of.prompt >> skew);
+              waiting.add(
+                ask(t, { tenant: name, body: { promptTokensExact: prompt, maxTokens: LONGEST_OUTPUT } }),
+              );
+            }
+          }
+        };
+        const collect = (): void => {
+          for (const one of waiting) {
+            if (one.outcome === undefined) continue;
+            waiting.delete(one);
+            inFlight.add(one);
+            const name = one.request.tenant ?? '';
+            served.set(name, (served.get(name) ?? 0) + one.request.parsed.promptTokensExact);
+          }
+        };
+        topUp();
+        for (const one of holders) forwarded(one).finish(OK);
+        await settle();
+        collect();
+        for (const { size: of, which } of steps) {
+          topUp();
+          const one = [...inFlight][which % inFlight.size];
+          if (one === undefined) throw new Error('nothing is in flight while keys wait');
+          inFlight.delete(one);
+          const name = one.request.tenant ?? '';
+          served.set(name, (served.get(name) ?? 0) + 2 * of.output);
+          forwarded(one).finish({ ...OK, promptTokens: one.request.parsed.promptTokensExact, outputTokens: of.output });
+          await settle();
+          collect();
+          const totals = [...served.values()];
+          expect(Math.max(...totals) - Math.min(...totals)).toBeLessThanOrEqual(bound);
+        }
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test('a key that comes back after a rest is served level with those that waited, not for all that it missed', async () => {
+  const t = fairQueue(1);
+  const order: string[] = [];
+  const waiting: Waiting[] = [];
+  let current = forwarded(ask(t, { tenant: 'steady' }));
+  const step = async (): Promise<void> => {
+    current.finish({ ...OK, promptTokens: 100, outputTokens: 50 });
+    await settle();
+    const at = waiting.findIndex((one) => one.outcome !== undefined);
+    const [next] = waiting.splice(at, 1);
+    if (next === undefined) throw new Error('nobody went');
+    order.push(next.request.tenant ?? '');
+    current = forwarded(next);
+  };
+  const body = { promptTokensExact: 100, maxTokens: 50 };
+  const send = (tenant: string, count: number): void => {
+    for (let i = 0; i < count; i++) waiting.push(ask(t, { tenant, body }));
+  };
+  send('resting', 1);
+  send('steady', 40);
+  for (let i = 0; i < 20; i++) await step();
+  order.length = 0;
+  send('resting', 20);
+  for (let i = 0; i < 20; i++) await step();
+  expect(order.filter((name) => name === 'resting').length).toBeGreaterThanOrEqual(9);
+  expect(order.filter((name) => name === 'resting').length).toBeLessThanOrEqual(11);
+});
+
 test('a queue rule with a condition holds requests while it is true; one without, while there is no room', async () => {
   const b = new ProgramBuilder();
   const hot = compare('>', b.signal('cluster.inflight_requests', 'count'), constant(1));

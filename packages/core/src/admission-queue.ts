@@ -30,6 +30,8 @@ export type Admittance = 'waiting' | 'full';
 
 /** Entries of a class that a wake looks at beyond those that go: a bound on the work of one release. */
 const MOST_PASSED_OVER = 16;
+/** Keys of a fair queue that are remembered before those that a return would lift anyway are forgotten. */
+const MOST_FAIR_KEYS = 4096;
 
 interface Line {
   readonly key: string;
@@ -168,6 +170,10 @@ export class AdmissionQueues {
       least = Math.max(0, ...line.served.values());
       line.served.clear();
     }
+    line.served.set(key, Math.max(line.served.get(key) ?? 0, least));
+    if (line.served.size <= MOST_FAIR_KEYS) return;
+    // Whoever does not wait and has had no more than the level would be lifted to it anyway.
+    for (const [other, tokens] of line.served) if (tokens <= least && !waiting.has(other)) line.served.delete(other);
     line.served.set(key, Math.max(line.served.get(key) ?? 0, least));
   }
 
