@@ -78,7 +78,7 @@ function raw(url: string, bytes: string): Promise<string> {
   });
 }
 
-test('a missing, wrong, cut, lengthened, misplaced or huge key gets the same 401, before anything reaches a model server', async () => {
+test('S1: a missing, wrong, cut, lengthened, misplaced or huge key gets the same 401, before anything reaches a model server', async () => {
   const at = await start();
   const wrong: readonly Asked[] = [
     {},
@@ -165,7 +165,7 @@ test("a tenant's fields and class, and the key's name, decide the route; records
   expect(at.gateway.decisions(9).at(-1)?.signals).toMatchObject({ 'api_key.name': 'ci', priority: 'high' });
 });
 
-test('two tenants with one session name share no affinity key, two keys of one tenant do', async () => {
+test('bug-79: two tenants with one session name share no affinity key, two keys of one tenant do', async () => {
   const second = 'sbx-acme-second-key';
   const at = await start({
     files: { 'keys.txt': `${KEYS}${sha256(second)} tenant=acme name=other\n`, 'upstream.txt': UPSTREAM_KEY },
@@ -243,7 +243,7 @@ test('a gateway that others can reach does not start without keys, unless it is 
   expect((await fetch(`${at.gateway.url.replace('0.0.0.0', '127.0.0.1')}/v1/models`)).status).toBe(401);
 });
 
-test('neither keys nor prompts stand in anything that the gateway emits: logs at every level, records, metrics, admin answers, audit file, error texts', async () => {
+test('bug-80: neither keys nor prompts stand in anything that the gateway emits: logs at every level, records, metrics, admin answers, audit file, error texts', async () => {
   let emitted = '';
   const logger = createLogger({ level: 'trace', destination: { write: (line: string) => void (emitted += line) } });
   const wrong = 'sk-wrong-key-that-must-not-be-shown';

@@ -50,7 +50,7 @@ const status = async (tenant: string, body?: object): Promise<number> => {
 /** No lease is open, so that all that was used is settled. */
 const settled = (): Promise<void> => eventually(() => bed.gateway.inflight() === 0, 'all is settled');
 
-test('five calls at once cannot spend more than 100 tokens a minute: each reserves at entry, and is settled with what it used', async () => {
+test('bug-44: five calls at once cannot spend more than 100 tokens a minute: each reserves at entry, and is settled with what it used', async () => {
   await start('define limit "plan" { key: tenant.id, tokens: 100/min }', '"plan"');
   const body = { max_tokens: 60, ignore_eos: true };
   const answers = await Promise.all(Array.from({ length: 5 }, () => ask('a', body)));
