@@ -64,6 +64,10 @@ describe('targets', () => {
     expect(diagnostics.map(({ code, severity }) => `${code} ${severity}`)).toEqual(['W0514 note']);
     expect(errors('default to tier "b"', { catalogue: { tiers: ['a'] } })).toEqual(['E0202']);
     expect(errors('default to tier "a"', { catalogue: { tiers: ['a'] } })).toEqual([]);
+    // Endpoints that are found while running may bring tiers of their own.
+    expect(errors(`${tiers({ a: 1 })}define discovery "k8s" { kind: "kubernetes" }\ndefault to tier "late"`)).toEqual(
+      [],
+    );
   });
 });
 

@@ -186,6 +186,43 @@ describe('retries', () => {
     });
   });
 
+  test('a server’s Retry-After is obeyed, 0 too', async () => {
+    await inBothModes(policy('retry 1', '', { a: 1 }), (made) => {
+      const asked = made.forward();
+      const step = asked.next({ ...failure('saturated'), retryAfterSeconds: 3 });
+      expect(step.kind === 'attempt' && step.waitMs).toBeGreaterThanOrEqual(3000);
+      asked.finish(LEFT);
+      // Until then it takes nothing.
+      expect(made.send()).toBe('503 no_endpoint');
+      made.time.advance(3000);
+      const none = made.forward();
+      expect(none.next({ ...failure('saturated'), retryAfterSeconds: 0 })).toMatchObject({
+        kind: 'attempt',
+        waitMs: 0,
+      });
+      none.finish(LEFT);
+    });
+  });
+
+  test('a reused connection that was closed before a byte came is repeated once, free of charge, on the same endpoint', async () => {
+    await inBothModes(policy('retry 0', '', pair), (made) => {
+      const forward = made.forward();
+      const race = { ...failure('connect'), keepAliveRace: true };
+      expect(forward.next(race)).toMatchObject({ kind: 'attempt', waitMs: 0, attempt: { endpoint: 'a/1' } });
+      expect(forward.next(race)).toMatchObject({ kind: 'refuse' });
+      forward.finish(LEFT);
+    });
+  });
+
+  test('nothing is sent again after the commit point', async () => {
+    await inBothModes(policy('retry 2, fallback tier "b"', '', pair), (made) => {
+      const forward = made.forward();
+      forward.commit(5);
+      expect(forward.next(failure('connect'))).toMatchObject({ kind: 'refuse' });
+      forward.finish(DONE);
+    });
+  });
+
   test('a number out of range is an error', () => {
     expect(errors(policy('retry 11'))).toEqual(['E0329']);
     expect(errors(policy('retry 1.5'))).toEqual(['E0329']);

@@ -25,6 +25,7 @@ describe('a fix that is offered makes the finding go', () => {
     ['route when stream to tier "a" by throughput'],
     ['route when stream to tier "a" by least_tokens - prefix_cache'],
     ['route when stream to tier "a" by least_tokns'],
+    ['route when stream to tier "a" by 5'],
     ['route when stream to tier "a" pick bst'],
     ['route when stream to tier "a" with timeout 5s and idle 4s'],
     ['route when stream to tier "a" with timeout 5s idle 4s'],

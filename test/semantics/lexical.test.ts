@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { reservedWords } from '../../packages/policy/src/index.ts';
 import { codes, compile, errors, tiers, value } from './support/bench.fixture.ts';
 
 const a = tiers({ a: 1 });
@@ -21,6 +22,16 @@ describe('characters', () => {
   test('comments reach to the end of the line', () => {
     expect(errors(`${a}# route nowhere\n## doc\ndefault to tier "a" # really`)).toEqual([]);
   });
+});
+
+test('the reserved words are these 36', () => {
+  expect([...reservedWords].toSorted()).toEqual(
+    `language import as use define let group route default admit reject queue test given expect ensure always never when to where by then
+    pick with else next and or not in matches contains exists true false`
+      .split(/\s+/)
+      .toSorted(),
+  );
+  expect(reservedWords).toHaveLength(36);
 });
 
 describe('places', () => {

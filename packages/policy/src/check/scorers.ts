@@ -156,8 +156,12 @@ const reportNoScorer = (session: Session, place: Place, node: ExprNode, value: E
     return;
   }
   if (isConstant(value)) {
+    const written = `${session.rawOf(node.span)} * least_tokens`;
     session.report('E0323', node.span, `\`${text}\` scores every endpoint alike`, {
       help: `multiply a scorer by it: \`${text} * least_tokens\``,
+      ...(isPlainNumber(value.type) || value.type === 'percent'
+        ? { fix: { message: `write \`${text} * least_tokens\``, edits: [{ span: node.span, text: written }] } }
+        : {}),
     });
     return;
   }
