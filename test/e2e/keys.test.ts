@@ -201,7 +201,9 @@ test('keys are rotated by editing the list: no restart, no request lost, and a l
   writeFileSync(at.path('keys.txt'), `${KEYS}${sha256(next)} tenant=acme name=ci\n`);
   await eventually(async () => (await status(next)) === 200, 'the new key is let in');
   expect(await status(ACME_KEY)).toBe(200);
-  expect(at.reloads.at(-1)).toMatchObject({ ok: true, changed: false });
+  expect(at.reloads.at(-1)).toMatchObject({ ok: true, changed: false, keysChanged: true, keys: 4 });
+  const again = await fetch(`${at.gateway.adminUrl}/-/reload`, { method: 'POST' });
+  expect(await again.json()).toMatchObject({ ok: true, changed: false, keysChanged: false, keys: 4 });
 
   const typo = 'sk-typed-into-the-wrong-file';
   writeFileSync(at.path('keys.txt'), `${sha256(next)} tenant=acme\n${typo}\n`);

@@ -321,17 +321,18 @@ class RunningGateway implements Gateway {
     const findings = toJsonReport(loaded.diagnostics, loaded.sources).diagnostics;
     if (loaded.program === undefined || hasErrors(loaded.diagnostics)) return this.#reportOf(false, false, findings, text);
     const keys = this.#loadKeys(loaded.program);
+    const keysChanged = keys?.fingerprint !== this.#keys?.fingerprint;
     if (loaded.program.hash === this.#core.active?.program.hash) {
       this.#setKeys(keys);
-      return this.#reportOf(true, false, findings, text);
+      return { ...this.#reportOf(true, false, findings, text), keysChanged };
     }
     this.#activate(await this.#prepare(loaded), keys);
-    return this.#reportOf(true, true, findings, text);
+    return { ...this.#reportOf(true, true, findings, text), keysChanged };
   }
 
   #reportOf(ok: boolean, changed: boolean, diagnostics: readonly unknown[], text: string): ReloadReport {
     const active = this.#core.active;
-    return { ok, changed, policy: active?.id ?? '', generation: active?.generation ?? 0, diagnostics, text };
+    return { ok, changed, keys: this.#keys?.size ?? null, keysChanged: false, policy: active?.id ?? '', generation: active?.generation ?? 0, diagnostics, text };
   }
 
   async #prepare(loaded: LoadedPolicy): Promise<PolicyVersion> {
@@ -385,12 +386,13 @@ class RunningGateway implements Gateway {
   }
 
   #policyReport(): PolicyReport {
-    const { policy, generation } = this.#reportOf(true, false, [], '');
+    const { policy, generation, keys } = this.#reportOf(true, false, [], '');
     return {
       policy,
       generation,
       file: this.#options.policyPath,
       since: this.#since,
+      keys,
       lastReload: this.#lastReload,
       endpoints: this.#core.endpoints(),
     };

@@ -10,9 +10,9 @@ const source: AdminSource = {
   metrics: () => Promise.resolve({ contentType: 'text/plain; version=0.0.4', text: 'signalbox_requests_total 1\n' }),
   reload: () => {
     reloads++;
-    return Promise.resolve({ ok: reloads === 1, changed: true, policy: 'abc', generation: 2, diagnostics: [], text: 'E0201 …' });
+    return Promise.resolve({ ok: reloads === 1, changed: true, keys: null, keysChanged: false, policy: 'abc', generation: 2, diagnostics: [], text: 'E0201 …' });
   },
-  policy: () => ({ policy: 'abc', generation: 1, file: 'x.route', since: '', lastReload: { ok: true, text: '' }, endpoints: [] }),
+  policy: () => ({ policy: 'abc', generation: 1, file: 'x.route', since: '', keys: null, lastReload: { ok: true, text: '' }, endpoints: [] }),
   explain: (body) => Promise.resolve({ explanation: body, text: 'because' }),
   decisions: (limit) => Array.from({ length: Math.min(limit, 3) }, (_, i) => ({ i })),
 };

@@ -18,7 +18,12 @@ export interface AdminSource {
 
 export interface ReloadReport {
   readonly ok: boolean;
+  /** Whether another policy is in force than before. */
   readonly changed: boolean;
+  /** API keys in force; null where none are asked for. */
+  readonly keys: number | null;
+  /** Whether they are other keys than before. */
+  readonly keysChanged: boolean;
   readonly policy: string;
   readonly generation: number;
   readonly diagnostics: readonly unknown[];
@@ -31,6 +36,8 @@ export interface PolicyReport {
   readonly generation: number;
   readonly file: string;
   readonly since: string;
+  /** API keys in force; null where none are asked for. */
+  readonly keys: number | null;
   readonly lastReload: { readonly ok: boolean; readonly text: string };
   readonly endpoints: readonly unknown[];
 }

@@ -98,11 +98,12 @@ export async function runGateway(
     gateway = await startGateway({
       ...options,
       onReload(report) {
-        const { ok, changed, policy, generation } = report;
+        const { ok, changed, policy, generation, keys, keysChanged } = report;
         if (logger !== undefined) {
           if (ok) logger.info('policy reloaded', { policy, generation, changed });
           else logger.error('policy refused; the last good one stays in force', { policy, generation });
         }
+        if (keysChanged && logger === undefined) terminal.out(keys === null ? 'no API keys are asked for\n' : `API keys in force: ${keys}\n`);
         if (!ok) terminal.err(`${report.text}policy ${policy} stays in force: the new text was refused\n`);
         else if (changed) {
           if (report.text !== '') terminal.err(report.text);
