@@ -13,7 +13,7 @@ const suites = {
   packaging: { include: ['test/packaging/**/*.test.ts'], exclude: [], testTimeout: 600_000 },
   /** Bounded, or whole with SIGNALBOX_FAULTS=full, which takes as long as it takes. */
   faults: { include: ['test/faults/**/*.test.ts'], exclude: [], testTimeout: process.env['SIGNALBOX_FAULTS'] === 'full' ? 3_600_000 : 120_000 },
-  edge: { include: ['test/edge/**/*.test.ts'], exclude: [], testTimeout: 120_000 },
+  edge: { include: ['test/edge/**/*.test.ts', 'test/conformance/**/*.test.ts'], exclude: [], testTimeout: 120_000 },
   integration: { include: ['test/integration/**/*.test.ts'], exclude: [], testTimeout: 600_000 },
 };
 const suite = (process.env['SIGNALBOX_SUITE'] ?? 'unit') as keyof typeof suites;
