@@ -79,6 +79,16 @@ export class EndpointPools {
     entry.pool.dispatch(options, handler);
   }
 
+  /**
+   * The same on a connection that is opened for this call and closed behind it. Where one idle connection was stale, as after a restart of
+   * the server, the others of its pool may be so too.
+   */
+  dispatchFresh(target: EndpointTarget, options: Dispatcher.DispatchOptions, handler: ConnectionAware): void {
+    const client = new TrackedClient(new URL(target.origin), this.options(), connectorOf(target));
+    client.dispatch(options, handler);
+    client.close().catch(() => undefined);
+  }
+
   /** Closes the pool of an endpoint that has left; its running calls end by themselves. */
   retire(target: EndpointTarget): void {
     const entry = this.pools.get(target);
@@ -100,20 +110,16 @@ export class EndpointPools {
   }
 
   private open(target: EndpointTarget): Pool {
-    const tls = target.ca === undefined ? {} : { ca: target.ca };
-    const reach = buildConnector({
-      ...tls,
-      timeout: 0,
-      allowH2: false,
-      lookup: guardedLookup(),
-    }) as unknown as Connector;
-    const connect: Connector = (options, callback) => {
-      if (!isMetadataAddress(options.hostname)) return reach(options, callback);
-      queueMicrotask(() => callback(metadataRefused(options.hostname), null));
-      return new Socket();
-    };
+    const connect = connectorOf(target);
     return new Pool(target.origin, {
+      ...this.options(),
       connections: null,
+      factory: (origin: URL, options: object) => new TrackedClient(origin, options, connect),
+    });
+  }
+
+  private options(): Client.Options {
+    return {
       pipelining: 1,
       allowH2: false,
       keepAliveTimeout: this.keepAliveMs,
@@ -121,7 +127,22 @@ export class EndpointPools {
       headersTimeout: 0,
       bodyTimeout: 0,
       maxHeaderSize: 64 * 1024,
-      factory: (origin: URL, options: object) => new TrackedClient(origin, options, connect),
-    });
+    };
   }
+}
+
+/** Opens connections to `target`, never to an address of cloud metadata. */
+function connectorOf(target: EndpointTarget): Connector {
+  const tls = target.ca === undefined ? {} : { ca: target.ca };
+  const reach = buildConnector({
+    ...tls,
+    timeout: 0,
+    allowH2: false,
+    lookup: guardedLookup(),
+  }) as unknown as Connector;
+  return (options, callback) => {
+    if (!isMetadataAddress(options.hostname)) return reach(options, callback);
+    queueMicrotask(() => callback(metadataRefused(options.hostname), null));
+    return new Socket();
+  };
 }

@@ -80,6 +80,8 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
   private wantsStream = false;
   private understood = false;
   private stores = false;
+  /** A connection that was kept alive turned out to be dead: this request trusts no other. */
+  private raced = false;
 
   private reader: SseReader | undefined;
   private held: Uint8Array[] = [];
@@ -277,12 +279,9 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
     // Events and usage can be read only where the answer is not compressed.
     const headers = upstreamHeaders(this.head, attempt, this.understood || this.wantsStream);
     const path = attempt.target.basePath + this.upstreamPath;
-    host.pools.dispatch(
-      attempt.target,
-      { path, method: 'POST', body: toSend(body, headers, this.wantsStream), headers },
-      call,
-      now,
-    );
+    const options = { path, method: 'POST', body: toSend(body, headers, this.wantsStream), headers } as const;
+    if (this.raced) host.pools.dispatchFresh(attempt.target, options, call);
+    else host.pools.dispatch(attempt.target, options, call, now);
   }
 
   callStarted(call: UpstreamCall): void {
@@ -478,6 +477,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
     this.call = undefined;
     call.cancel();
     this.phase = 'routing';
+    this.raced ||= keepAliveRace;
     const durationMs = now - call.dispatchedMs;
     this.failedMs += durationMs;
     this.answer.upstreamMs = this.failedMs;

@@ -151,6 +151,8 @@ async function startFaultBed({
       await time.advance(1_000);
       await closed;
       core.close();
+      // What was never read does not see its end either.
+      for (const { sockets } of upstreams) for (const socket of sockets) socket.resume();
       await until(
         () => upstreams.every(({ sockets }) => sockets.size === 0),
         'no connection to a model server is left',
