@@ -47,6 +47,7 @@ const record: DecisionRecord = {
   endpoint: 'a/2',
   status: 503,
   code: 'queue_timeout',
+  shed: { queue: 'default', class: 'normal' },
   ttftMs: 3,
   durationMs: 20,
   inputTokens: 5,

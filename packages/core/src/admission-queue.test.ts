@@ -332,6 +332,115 @@ test('a key that comes back after a rest is served level with those that waited,
   expect(order.filter((name) => name === 'resting').length).toBeLessThanOrEqual(11);
 });
 
+/** One endpoint for one request at a time and a queue; each request that goes takes `ms`. Returns the forward that is under way. */
+async function serve(t: TestCore, current: Forward, waiting: Waiting[], count: number, ms: number): Promise<Forward> {
+  let under = current;
+  for (let i = 0; i < count; i++) {
+    t.time.advance(ms);
+    under.finish(OK);
+    await settle();
+    const at = waiting.findIndex((one) => one.outcome?.kind === 'forward');
+    const [next] = at < 0 ? [] : waiting.splice(at, 1);
+    if (next === undefined) throw new Error('nobody went');
+    under = forwarded(next);
+  }
+  return under;
+}
+
+test('whom a queue cannot serve in time is refused at the door, and told when to come back', async () => {
+  const by: readonly OrderKey[] = [{ key: 'deadline', provider: { kind: 'builtin' }, arguments: [] }];
+  const t = elseQueue({ maxWait: constant(5) }, { by });
+  const body = { promptTokensExact: 100, maxTokens: 20 };
+  const headers = { 'x-priority': 'low' };
+  const waiting: Waiting[] = [];
+  const current = forwarded(ask(t, { body, headers }));
+  // Nothing has left yet: the rate is unknown, and nobody is refused for it.
+  for (let i = 0; i < 12; i++) waiting.push(ask(t, { body, headers }));
+  expect(waiting.every((one) => one.outcome === undefined)).toBe(true);
+  await serve(t, current, waiting, 8, 400);
+  // One leaves each 400 ms and four wait: the fifth would wait for some 1.6 s.
+  expect(waiting).toHaveLength(4);
+  const late = ask(t, { body, headers, deadlineMs: t.time.nowMs + 1000 });
+  const inTime = ask(t, { body, headers, deadlineMs: t.time.nowMs + 2500 });
+  await settle();
+  // Earlier deadlines go first, so neither has anybody ahead.
+  expect([late.outcome, inTime.outcome]).toEqual([undefined, undefined]);
+  const patient: Waiting[] = [];
+  for (let i = 0; i < 20; i++) patient.push(ask(t, { body, headers }));
+  await settle();
+  const turnedAway = patient.filter((one) => one.outcome !== undefined);
+  // Five seconds are room for some 12, six of whom are there.
+  expect(patient.length - turnedAway.length).toBeGreaterThanOrEqual(6);
+  expect(patient.length - turnedAway.length).toBeLessThanOrEqual(8);
+  for (const one of turnedAway) {
+    expect(refused(one)).toMatchObject({ status: 503, code: 'shed' });
+    expect(refused(one).retryAfterSeconds).toBeGreaterThanOrEqual(5);
+    expect(refused(one).retryAfterSeconds).toBeLessThanOrEqual(6);
+    refused(one).finish();
+  }
+  expect(t.records.at(-1)).toMatchObject({ code: 'shed', shed: { class: 'low' } });
+  // A class that goes before them is not kept waiting by them.
+  const normal = ask(t, { body });
+  await settle();
+  expect(normal.outcome).toBeUndefined();
+});
+
+test('a deadline that the queue cannot meet is refused at the door; where an `else` follows, only then', async () => {
+  const by: readonly OrderKey[] = [{ key: 'deadline', provider: { kind: 'builtin' }, arguments: [] }];
+  for (const afterwards of [false, true]) {
+    const t = elseQueue({ maxWait: constant(3) }, { by, afterwards });
+    const waiting: Waiting[] = [];
+    const current = forwarded(ask(t));
+    for (let i = 0; i < 13; i++) waiting.push(ask(t, { deadlineMs: 1e6 }));
+    await serve(t, current, waiting, 5, 300);
+    expect(waiting).toHaveLength(8);
+    // Some 2.4 s ahead: too long for 2 s, and for nobody else.
+    const first = ask(t, { deadlineMs: 1e6 + 1 });
+    await settle();
+    expect(first.outcome).toBeUndefined();
+    for (let i = 0; i < 4; i++) ask(t, { deadlineMs: 1e6 + 2 });
+    await settle();
+    const more = ask(t, { deadlineMs: 1e6 + 3 });
+    await settle();
+    expect(more.outcome?.kind === 'refuse' ? more.outcome.code : 'waits').toBe(afterwards ? 'waits' : 'shed');
+  }
+});
+
+test('the bodies of all that wait are bounded in bytes', async () => {
+  const b = new ProgramBuilder();
+  const t = testCore(
+    b.program({
+      tiers: [tier('A', 1, { maxRequests: 1 })],
+      routes: [route('default', [destination('A', [b.leastTokens()]), verdict('queue')])],
+    }),
+    { maxQueuedBytes: 1000 },
+  );
+  const first = forwarded(ask(t));
+  const small = [ask(t, { body: { bodyBytes: 400 } }), ask(t, { body: { bodyBytes: 400 } })];
+  const large = ask(t, { body: { bodyBytes: 201 } });
+  await settle();
+  expect(refused(large)).toMatchObject({ status: 503, code: 'queue_full', retryAfterSeconds: 1 });
+  small[0]?.request.onAbort?.();
+  first.finish(OK);
+  await settle();
+  expect(small.map((one) => one.outcome?.kind)).toEqual(['refuse', 'forward']);
+  const fits = ask(t, { body: { bodyBytes: 1000 } });
+  await settle();
+  expect(fits.outcome).toBeUndefined();
+});
+
+test('one whose deadline passed while the timers were held up is not dispatched', async () => {
+  const t = elseQueue();
+  const first = forwarded(ask(t));
+  const late = ask(t, { deadlineMs: 500 });
+  await settle();
+  t.time.nowMs = 600;
+  first.finish(OK);
+  await settle();
+  expect(refused(late)).toMatchObject({ status: 504, code: 'upstream_timeout' });
+  expect(t.core.status()).toMatchObject({ queued: 0, leasesOpen: 0 });
+});
+
 test('a queue rule with a condition holds requests while it is true; one without, while there is no room', async () => {
   const b = new ProgramBuilder();
   const hot = compare('>', b.signal('cluster.inflight_requests', 'count'), constant(1));

@@ -13,6 +13,10 @@ export interface QueueEntry {
   readonly priority: number;
   /** The fair queue's key; empty in other queues. */
   readonly fairKey: string;
+  readonly fairWeight: number;
+  /** Prompt tokens and expected output tokens. */
+  readonly tokens: number;
+  readonly bodyBytes: number;
   /** Called once when the entry is displaced by a later one. */
   displaced(): void;
 }
@@ -25,13 +29,22 @@ export interface QueueStatus {
   readonly byPriority: { readonly [name: string]: number };
 }
 
-/** What became of a request at the door. */
-export type Admittance = 'waiting' | 'full';
+/** Why a queue takes no more: no place or no memory is left, or the wait would be longer than the request may wait. */
+export interface QueueRefusal {
+  readonly kind: 'full' | 'too_long';
+  /** How long a wait would be, in milliseconds; NaN while that is unknown. */
+  readonly waitMs: number;
+}
 
 /** Entries of a class that a wake looks at beyond those that go: a bound on the work of one release. */
 const MOST_PASSED_OVER = 16;
 /** Keys of a fair queue that are remembered before those that a return would lift anyway are forgotten. */
 const MOST_FAIR_KEYS = 4096;
+/** How far back the rate looks at which a queue empties. */
+const DRAIN_WINDOW_MS = 10_000;
+/** A rate from fewer departures, or over less time, says nothing. */
+const LEAST_DEPARTURES = 4;
+const LEAST_BUSY_MS = 100;
 
 interface Line {
   readonly key: string;
@@ -40,16 +53,29 @@ interface Line {
   depth: number;
   /** Weighted tokens served by fair key. */
   readonly served: Map<string, number>;
+  /** Tokens that left for an endpoint, departures, and milliseconds during which somebody waited, all weighted by e^(−age/10 s). */
+  drainedTokens: number;
+  departures: number;
+  busyMs: number;
+  seenMs: number;
 }
 
 /**
  * Bounded queues, one per rule that queues, each with four classes. Order: class, then the rule's `by`; without one the earliest deadline
- * first, and newest first once a queue is more than half full. Outlives policy versions: entries keep theirs.
+ * first, and newest first once a queue is more than half full. Bounded by count, by the bytes of the bodies held in all queues, and by the
+ * expected wait: tokens ahead ÷ tokens a second that leave the queue. Outlives policy versions: entries keep theirs.
  */
 export class AdmissionQueues {
   readonly #lines = new Map<string, Line>();
+  readonly #maxBytes: number;
   #size = 0;
+  #bytes = 0;
   #sequence = 0;
+
+  /** `maxBytes`: how much the bodies of all that wait may hold. */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
 
   get size(): number {
     return this.#size;
@@ -59,50 +85,85 @@ export class AdmissionQueues {
     return this.#lines.get(place.key)?.depth ?? 0;
   }
 
-  /** Puts a request in line, displacing another where the rule says so. */
+  /** The class a request waits in: what the rule, the destination or an `admit` gives it, else its own. Index into `PRIORITIES`. */
+  priority(state: RequestState, place: BoundQueue): number {
+    const { frame } = state;
+    const written = (place.with.priority ?? state.destination?.with.priority ?? state.admittedPriority)?.(frame);
+    const asked = PRIORITIES.indexOf(written as never);
+    return asked >= 0 ? asked : PRIORITIES.indexOf(priorityOf(frame));
+  }
+
+  /**
+   * Puts a request in line, displacing another where the rule says so. Refused at the door if the wait is expected to last longer than
+   * `patienceMs`, which is infinite for those whom a refusal would not serve.
+   */
   enqueue(
     state: RequestState,
     place: BoundQueue,
     nowMs: number,
+    patienceMs: number,
     displaced: (entry: QueueEntry) => void,
-  ): QueueEntry | undefined {
+  ): QueueEntry | QueueRefusal {
     const line = this.#line(place);
+    elapse(line, nowMs);
     const { frame } = state;
-    const written = (place.with.priority ?? state.destination?.with.priority ?? state.admittedPriority)?.(frame);
-    const asked = PRIORITIES.indexOf(written as never);
-    const priority = asked >= 0 ? asked : PRIORITIES.indexOf(priorityOf(frame));
-    if (line.depth >= place.maxDepth) {
-      const victim = this.#victim(line, place, priority);
-      if (victim === undefined) return undefined;
-      this.remove(victim);
-      victim.displaced();
-    }
-    const fairKey = this.fairKey(state, place);
-    if (place.order.kind === 'weighted_fair') this.#lift(line, fairKey);
     const entry: QueueEntry = {
       state,
       place,
       sequence: this.#sequence++,
       enqueuedMs: nowMs,
-      priority,
-      fairKey,
+      priority: this.priority(state, place),
+      fairKey: this.fairKey(state, place),
+      fairWeight: frame.tenant?.weight ?? 1,
+      tokens: countable(frame.promptTokens) + countable(frame.outputTokens),
+      bodyBytes: state.request?.parsed.bodyBytes ?? 0,
       displaced: () => displaced(entry),
     };
-    (line.classes[priority] ??= []).push(entry);
+    const waitMs = this.#expectedWaitMs(line, entry);
+    if (waitMs > patienceMs) return { kind: 'too_long', waitMs };
+    if (this.#bytes + entry.bodyBytes > this.#maxBytes) return { kind: 'full', waitMs };
+    if (line.depth >= place.maxDepth) {
+      const victim = this.#victim(line, place, entry.priority);
+      if (victim === undefined) return { kind: 'full', waitMs };
+      this.remove(victim, nowMs);
+      victim.displaced();
+    }
+    if (place.order.kind === 'weighted_fair') this.#lift(line, entry.fairKey);
+    (line.classes[entry.priority] ??= []).push(entry);
     line.depth++;
     this.#size++;
+    this.#bytes += entry.bodyBytes;
+    this.#lines.set(line.key, line);
     return entry;
   }
 
+  /** How long one who left for whatever reason would have had to wait still, from what is ahead of it; NaN while that is unknown. */
+  expectedWaitMs(entry: QueueEntry, nowMs: number): number {
+    const line = this.#lines.get(entry.place.key);
+    if (line === undefined) return Number.NaN;
+    elapse(line, nowMs);
+    return this.#expectedWaitMs(line, entry);
+  }
+
+  /** Counts an entry that left for an endpoint; to be called after `remove`. */
+  dispatched(entry: QueueEntry): void {
+    const line = this.#lines.get(entry.place.key);
+    if (line === undefined) return;
+    line.drainedTokens += entry.tokens;
+    line.departures++;
+  }
+
   /** Takes an entry out of line; false if it is not in it. */
-  remove(entry: QueueEntry): boolean {
+  remove(entry: QueueEntry, nowMs: number): boolean {
     const line = this.#lines.get(entry.place.key);
     const entries = line?.classes[entry.priority];
     const at = entries?.indexOf(entry) ?? -1;
     if (line === undefined || entries === undefined || at < 0) return false;
+    elapse(line, nowMs);
     entries.splice(at, 1);
     line.depth--;
     this.#size--;
+    this.#bytes -= entry.bodyBytes;
     if (line.depth === 0 && line.served.size === 0) this.#lines.delete(line.key);
     return true;
   }
@@ -152,11 +213,51 @@ export class AdmissionQueues {
   #line(place: BoundQueue): Line {
     let line = this.#lines.get(place.key);
     if (line === undefined) {
-      line = { key: place.key, label: place.label, classes: [[], [], [], []], depth: 0, served: new Map() };
+      line = {
+        key: place.key,
+        label: place.label,
+        classes: [[], [], [], []],
+        depth: 0,
+        served: new Map(),
+        drainedTokens: 0,
+        departures: 0,
+        busyMs: 0,
+        seenMs: 0,
+      };
       this.#lines.set(place.key, line);
     }
     line.label = place.label;
     return line;
+  }
+
+  /** Tokens ahead ÷ the rate at which tokens leave. What comes later and goes first is not foreseen, so the wait is rather longer. */
+  #expectedWaitMs(line: Line, entry: QueueEntry): number {
+    if (line.depth === 0) return 0;
+    if (line.departures < LEAST_DEPARTURES || line.busyMs < LEAST_BUSY_MS) return Number.NaN;
+    return (this.#tokensAhead(line, entry) / line.drainedTokens) * line.busyMs;
+  }
+
+  #tokensAhead(line: Line, entry: QueueEntry): number {
+    let tokens = 0;
+    for (let c = 0; c < entry.priority; c++) for (const other of line.classes[c] ?? []) tokens += other.tokens;
+    const peers = line.classes[entry.priority] ?? [];
+    if (entry.place.order.kind !== 'weighted_fair') {
+      for (const other of peers) if (other !== entry && this.#before(line, other, entry)) tokens += other.tokens;
+      return tokens;
+    }
+    // Keys take turns: ahead is what the key has waiting itself, and as much for others as their weights allow.
+    const weights = new Map([[entry.fairKey, entry.fairWeight]]);
+    let own = 0;
+    let all = 0;
+    for (const other of peers) {
+      if (other === entry) continue;
+      weights.set(other.fairKey, other.fairWeight);
+      all += other.tokens;
+      if (other.fairKey === entry.fairKey) own += other.tokens;
+    }
+    let total = 0;
+    for (const weight of weights.values()) total += weight;
+    return tokens + Math.min(all, (own * total) / entry.fairWeight);
   }
 
   /** A key that comes back after a pause starts level with the least served of those waiting: rest earns no credit. */
@@ -214,4 +315,22 @@ export class AdmissionQueues {
       undefined,
     );
   }
+}
+
+/** Brings a line's rates to this moment. To be called before its depth changes. */
+function elapse(line: Line, nowMs: number): void {
+  const passedMs = nowMs - line.seenMs;
+  line.seenMs = nowMs;
+  if (!(passedMs > 0)) return;
+  const kept = Math.exp(-passedMs / DRAIN_WINDOW_MS);
+  line.drainedTokens *= kept;
+  line.departures *= kept;
+  line.busyMs *= kept;
+  // What fell into the window of the time that passed, by the same weights.
+  if (line.depth > 0) line.busyMs += DRAIN_WINDOW_MS * (1 - kept);
+}
+
+/** Tokens that can be summed; unknown is 0. */
+function countable(tokens: number): number {
+  return tokens > 0 ? tokens : 0;
 }

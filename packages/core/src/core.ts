@@ -4,13 +4,14 @@ import { createEvaluators } from '@signalbox/policy';
 import type { EvaluatorOptions, PolicyProgram, SecretRef } from '@signalbox/policy';
 import type { DecisionRecord, DecisionSink } from '@signalbox/telemetry';
 import { AdmissionQueues } from './admission-queue.ts';
-import type { QueueEntry, QueueStatus } from './admission-queue.ts';
+import type { QueueEntry, QueueRefusal, QueueStatus } from './admission-queue.ts';
 import { createAlarms } from './alarms.ts';
 import { awaitSignals, fillSignals } from './fill-signals.ts';
 import { bindPolicy, limitKey } from './bind-policy.ts';
 import type { BoundQueue } from './bound-policy.ts';
 import { explain } from './explain.ts';
 import type { Explanation } from './explain.ts';
+import { createFirstTokenMeter } from './first-token-meter.ts';
 import { Fleet } from './fleet/fleet.ts';
 import { Frame } from './frame.ts';
 import type { EndpointStatus, EngineSample } from './fleet/fleet.ts';
@@ -33,7 +34,7 @@ import { createRetryBudget } from './retry-budget.ts';
 import type { ModelInfo, Router, RouteOutcome, RouteRequest } from './router.ts';
 import type { Scheduler } from './scheduler.ts';
 import { createSeededRandom, spread } from './seeded-random.ts';
-import { sessionKeyOf } from './signals/signal-producers.ts';
+import { PRIORITIES, sessionKeyOf } from './signals/signal-producers.ts';
 
 export interface CoreOptions {
   readonly clock: Clock;
@@ -49,6 +50,8 @@ export interface CoreOptions {
   readonly onDecision?: DecisionSink;
   /** How expressions are evaluated: `interpreted` where code from strings is forbidden. */
   readonly evaluators?: EvaluatorOptions['mode'];
+  /** Bytes that the bodies of all queued requests may hold together; 256 MiB unless given. */
+  readonly maxQueuedBytes?: number;
   /** The text behind a secret reference. */
   readonly resolveSecret?: (ref: SecretRef) => string | undefined;
   /** The value of an environment variable that a `define param` names. */
@@ -105,6 +108,7 @@ const DEFAULT_CAPACITY = 4096;
 const TICK_MS = 100;
 const ALARM_TICK_MS = 250;
 const MAX_WAIT_MS = 30_000;
+const MAX_QUEUED_BYTES = 256 * 2 ** 20;
 
 /** A core with an empty fleet and no policy: `router.ready()` is false until the first `activate`. */
 export function createCore(options: CoreOptions): Core {
@@ -119,7 +123,7 @@ class RoutingCore implements Core {
   readonly #logger: Logger;
   readonly #scheduler: Scheduler;
   readonly #services: RequestServices;
-  readonly #queues = new AdmissionQueues();
+  readonly #queues: AdmissionQueues;
   readonly #alarms = createAlarms();
   readonly #meter = createRateMeter();
   readonly #guard: ReturnType<typeof createPluginGuard>;
@@ -145,6 +149,7 @@ class RoutingCore implements Core {
     this.#scheduler = options.scheduler;
     this.#seed = (options.seed ?? 1) >>> 0;
     const random = createSeededRandom(this.#seed);
+    this.#queues = new AdmissionQueues(options.maxQueuedBytes ?? MAX_QUEUED_BYTES);
     this.fleet = new Fleet({
       capacity: options.capacity ?? DEFAULT_CAPACITY,
       allocate: options.allocate ?? ((byteLength) => new ArrayBuffer(byteLength)),
@@ -163,6 +168,7 @@ class RoutingCore implements Core {
       limits,
       learned: createLearned(),
       budget: createRetryBudget(),
+      firstTokens: createFirstTokenMeter(),
       pipeline: new Pipeline({ fleet: this.fleet, leases, limits }),
       onDecision: options.onDecision ?? (() => {}),
       described: new WeakMap(),
@@ -418,20 +424,26 @@ class RoutingCore implements Core {
         state.queuedMs = this.#clock.now() - nowMs;
         resolve(outcome);
       };
-      const full = (): RefusedRequest => this.#refused(state, asWritten(QUEUE_FULL, place, state));
-      const entry = this.#queues.enqueue(state, place, nowMs, () => leave(full()));
-      if (entry === undefined) {
-        leave(full());
+      // Whom an `else` takes after the wait loses nothing by it, unless the deadline is over first.
+      const elsewhere = isRouteQueue(state) && this.#services.pipeline.hasElse(state);
+      const leftMs = state.deadlineMs - nowMs;
+      const patienceMs = !elsewhere ? Math.min(maxWaitMs, leftMs) : leftMs < maxWaitMs ? leftMs : Infinity;
+      const entry = this.#queues.enqueue(state, place, nowMs, patienceMs, (displaced) => {
+        const waitMs = this.#queues.expectedWaitMs(displaced, this.#clock.now());
+        leave(this.#shed(state, place, { kind: 'full', waitMs }));
+      });
+      if ('kind' in entry) {
+        leave(this.#shed(state, place, entry));
         return;
       }
       state.queued = true;
       this.#leavers.set(entry, leave);
       cancel = this.#scheduler.setTimer(Math.max(0, Math.min(maxWaitMs, state.deadlineMs - nowMs)), () => {
-        if (this.#queues.remove(entry)) leave(this.#timedOut(entry));
+        if (this.#queues.remove(entry, this.#clock.now())) leave(this.#timedOut(entry));
       });
       if (state.request !== undefined) {
         state.request.onAbort = () => {
-          if (this.#queues.remove(entry)) leave(this.#refused(state, CLIENT_LEFT));
+          if (this.#queues.remove(entry, this.#clock.now())) leave(this.#refused(state, CLIENT_LEFT));
         };
       }
       this.#startTick();
@@ -448,6 +460,7 @@ class RoutingCore implements Core {
     if (state.frame.nowMs >= state.deadlineMs) return this.#refused(state, TOO_LATE);
     const outcome = pipeline.decide(state);
     if (outcome === 'leased') {
+      this.#queues.dispatched(entry);
       this.#serve(state, place, entry.fairKey);
       return this.#dispatched(state);
     }
@@ -462,7 +475,24 @@ class RoutingCore implements Core {
       ...QUEUE_TIMEOUT,
       message: `The request waited in the queue of ${JSON.stringify(place.label)} for as long as it may. Try again later.`,
     };
-    return this.#refused(state, asWritten(cause, place, state));
+    const waitMs = this.#queues.expectedWaitMs(entry, state.frame.nowMs);
+    return this.#refused(state, this.#inQueue(asWritten(cause, place, state, waitMs), state, place));
+  }
+
+  /** A request that a queue does not take, or takes no longer for the sake of another. */
+  #shed(state: RequestState, place: BoundQueue, { kind, waitMs }: QueueRefusal): RefusedRequest {
+    const cause =
+      kind === 'full'
+        ? QUEUE_FULL
+        : {
+            ...SHED,
+            message: `The wait in the queue of ${JSON.stringify(place.label)} would be about ${inSeconds(waitMs)} s, longer than the request may wait. Try again later.`,
+          };
+    return this.#refused(state, this.#inQueue(asWritten(cause, place, state, waitMs), state, place));
+  }
+
+  #inQueue(cause: RefusalCause, state: RequestState, place: BoundQueue): RefusalCause {
+    return { ...cause, shed: { queue: place.label, class: PRIORITIES[this.#queues.priority(state, place)] ?? '' } };
   }
 
   /** Offers room that may have come free to those who wait. */
@@ -479,10 +509,17 @@ class RoutingCore implements Core {
   #offer(entry: QueueEntry): boolean {
     const { state } = entry;
     this.#refresh(state);
+    const { nowMs } = state.frame;
+    if (nowMs >= state.deadlineMs) {
+      // Its timer is late: the loop was held up.
+      this.#queues.remove(entry, nowMs);
+      this.#leavers.get(entry)?.(this.#refused(state, TOO_LATE));
+      return true;
+    }
     const outcome = this.#services.pipeline.decide(state);
     const gone = outcome === 'queued' && isRouteQueue(state) && !state.sawAvailable;
     if ((outcome === 'queued' && !gone) || (outcome === 'refused' && waitsForRoom(state))) return false;
-    this.#queues.remove(entry);
+    this.#queues.remove(entry, nowMs);
     const leave = this.#leavers.get(entry);
     if (gone) {
       leave?.(this.#refused(state, GONE));
@@ -492,6 +529,7 @@ class RoutingCore implements Core {
       leave?.(this.#refused(state, state.refusal ?? TOO_LATE));
       return true;
     }
+    this.#queues.dispatched(entry);
     this.#serve(state, entry.place, entry.fairKey);
     leave?.(this.#dispatched(state));
     return true;
@@ -587,8 +625,8 @@ function standingHeaders(of: 'requests' | 'tokens', standing: Standing | undefin
   ];
 }
 
-/** A refusal by a queue, with the status, message and Retry-After that its modifiers write. */
-function asWritten(cause: RefusalCause, place: BoundQueue, state: RequestState): RefusalCause {
+/** A refusal by a queue, with the status, message and Retry-After that its modifiers write; else it asks to come back after the wait. */
+function asWritten(cause: RefusalCause, place: BoundQueue, state: RequestState, waitMs: number): RefusalCause {
   const { status, message, retryAfter } = place.with;
   const text = message?.(state.frame);
   const wait = retryAfter?.(state.frame);
@@ -596,14 +634,27 @@ function asWritten(cause: RefusalCause, place: BoundQueue, state: RequestState):
     status: status ?? cause.status,
     code: cause.code,
     message: typeof text === 'string' ? text : cause.message,
-    retryAfterSeconds: typeof wait === 'number' ? wholeSeconds(wait) : cause.retryAfterSeconds,
+    retryAfterSeconds: typeof wait === 'number' ? wholeSeconds(wait) : inSeconds(waitMs),
   };
 }
+
+/** Whole seconds for a wait, from 1 to an hour; 1 where it is unknown. */
+function inSeconds(waitMs: number): number {
+  return wholeSeconds(Math.min(MOST_RETRY_AFTER_SECONDS, waitMs / 1000));
+}
+
+const MOST_RETRY_AFTER_SECONDS = 3600;
 
 const QUEUE_FULL: RefusalCause = {
   status: 503,
   code: 'queue_full',
   message: 'The queue is full. Try again later.',
+  retryAfterSeconds: 1,
+};
+const SHED: RefusalCause = {
+  status: 503,
+  code: 'shed',
+  message: 'The gateway is overloaded. Try again later.',
   retryAfterSeconds: 1,
 };
 const QUEUE_TIMEOUT: RefusalCause = {

@@ -190,6 +190,24 @@ test('the retry budget of a tier runs dry and fills again', () => {
   expect(kinds(5).filter((kind) => kind === 'attempt').length).toBeGreaterThanOrEqual(4);
 });
 
+test('no retry is made unless the deadline leaves the median time to the first token of the tier', () => {
+  const t = build(2, { retry: { attempts: 1, on: ['connect'] } });
+  for (let i = 0; i < 9; i++) {
+    const one = t.forward({ body: { stream: true } });
+    t.time.advance(400);
+    one.commit(400);
+    one.finish(OK);
+  }
+  const stepFor = (deadlineMs: number): string => {
+    const one = t.forward({ deadlineMs: t.time.nowMs + deadlineMs });
+    const { kind } = one.next(failure('connect'));
+    one.finish({ ...OK, outcome: 'client_abort' });
+    return kind;
+  };
+  expect(stepFor(380)).toBe('refuse');
+  expect(stepFor(500)).toBe('attempt');
+});
+
 test('an attempt carries the timeouts, model, headers and fields that the policy writes, else the defaults', () => {
   const plain = build(1).forward({ body: { text: 'x'.repeat(4000 * 4) } }).attempt;
   expect(plain).toMatchObject({

@@ -3,6 +3,7 @@ import type { AttemptRecord, DecisionRecord, DecisionSink } from '@signalbox/tel
 import { limitKey } from './bind-policy.ts';
 import type { BoundModifiers } from './bound-policy.ts';
 import { buildDecision } from './decision.ts';
+import type { FirstTokenMeter } from './first-token-meter.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { Frame } from './frame.ts';
 import type { Learned } from './learned.ts';
@@ -25,6 +26,7 @@ export interface RequestServices {
   readonly limits: LimitLedger;
   readonly learned: Learned;
   readonly budget: RetryBudget;
+  readonly firstTokens: FirstTokenMeter;
   readonly pipeline: Pipeline;
   readonly onDecision: DecisionSink;
   /** The request behind a record that was asked for while it is under way. */
@@ -120,6 +122,10 @@ export class LiveRequest implements Forward {
     state.committed = true;
     state.ttftMs = ttftMs;
     if (state.lease !== undefined) this.#services.leases.commit(state.lease);
+    if (state.stream) {
+      const { clock, firstTokens } = this.#services;
+      firstTokens.observe(this.#attempt.tier, clock.now() - state.attemptStartMs);
+    }
     letBodyGo(state);
   }
 
@@ -184,11 +190,13 @@ export class LiveRequest implements Forward {
       const backOffMs =
         this.#services.random.next() * Math.min(BACK_OFF_MOST_MS, BACK_OFF_MS * 2 ** (state.attemptNumber - 1));
       const tier = fleet.texts.tier[slot] ?? '';
-      if (nowMs + backOffMs < state.deadlineMs && budget.spend(tier, nowMs) && pipeline.retry(state)) {
+      // An attempt that cannot be answered in time would only add to the load.
+      const latestMs = state.deadlineMs - this.#services.firstTokens.medianMs(tier);
+      if (nowMs + backOffMs < latestMs && budget.spend(tier, nowMs) && pipeline.retry(state)) {
         state.retriesLeft--;
         state.retried = true;
         const waitMs = this.#waitMs(slot, failure, backOffMs);
-        if (nowMs + waitMs < state.deadlineMs) return this.#step(waitMs);
+        if (nowMs + waitMs < latestMs) return this.#step(waitMs);
         this.#giveBack();
       }
     }
@@ -328,10 +336,12 @@ export class RefusedRequest implements Refusal {
   readonly code: string;
   readonly message: string;
   readonly retryAfterSeconds: number | undefined;
+  readonly #shed: RefusalCause['shed'];
   readonly #state: RequestState;
   readonly #services: RequestServices;
 
   constructor(state: RequestState, services: RequestServices, cause: RefusalCause) {
+    this.#shed = cause.shed;
     this.status = cause.status;
     this.code = cause.code;
     this.message = cause.message;
@@ -355,6 +365,7 @@ export class RefusedRequest implements Refusal {
     record.code = this.code;
     record.durationMs = nowMs - state.receivedAtMs;
     record.reasons.push(this.code, ...(state.queued ? ['queued'] : []));
+    if (this.#shed !== undefined) record.shed = this.#shed;
     close(state, this.#services, record);
   }
 }

@@ -15,6 +15,8 @@ export interface RefusalCause {
   readonly message: string;
   /** Whole seconds ≥ 1; undefined for statuses that carry none. */
   readonly retryAfterSeconds: number | undefined;
+  /** Set where overload is the reason: what refused (the label of the queue's rule, or empty) and the class of the request. */
+  readonly shed?: { readonly queue: string; readonly class: string };
 }
 
 const NONE: readonly never[] = Object.freeze([]);

@@ -56,6 +56,8 @@ export interface DecisionRecord {
   /** The status the client saw; 499 if it left. */
   status: number;
   code: string;
+  /** Where overload is the reason of a refusal: the label of the queue's rule, empty where it was no queue, and the class of the request. */
+  shed?: { readonly queue: string; readonly class: string };
   ttftMs: number;
   durationMs: number;
   inputTokens: number;

@@ -102,14 +102,14 @@ export function createMetrics(source: MetricsSource): Metrics {
     observe(series.duration, decision.durationMs / 1000);
     observe(decisions, decision.decideMs / 1000);
     if (decision.queuedMs > 0) {
-      observe(upsert(queueWaits, [decision.tier], () => createHistogram(DURATION_BOUNDS)), decision.queuedMs / 1000);
+      observe(upsert(queueWaits, [decision.shed?.queue ?? decision.tier], () => createHistogram(DURATION_BOUNDS)), decision.queuedMs / 1000);
     }
     if (decision.attempts.length > 1) {
       const key = [decision.tier, decision.code === '' ? 'recovered' : 'failed'].join(SEPARATOR);
       retries.set(key, (retries.get(key) ?? 0) + decision.attempts.length - 1);
     }
-    if (decision.code === 'queue_full' || decision.code === 'queue_timeout' || decision.code === 'shed') {
-      const key = [decision.tier, 'normal', decision.code].join(SEPARATOR);
+    if (decision.shed !== undefined) {
+      const key = [decision.shed.queue, decision.shed.class, decision.code].join(SEPARATOR);
       shed.set(key, (shed.get(key) ?? 0) + 1);
     }
     if (decision.attempts.length === 0) return;

@@ -78,6 +78,19 @@ test('requests are counted by route, tier, model, code and reason, and a model t
   expect(text).toMatch(/^# HELP signalbox_requests_total /m);
 });
 
+test('what overload protection refuses is counted by queue, class and reason', async () => {
+  const metrics = createMetrics(idle);
+  const refused: Partial<DecisionRecord> = { verdict: 'refused', status: 503, attempts: [], tier: '', endpoint: '' };
+  metrics.record(record({ ...refused, code: 'queue_timeout', queuedMs: 900, shed: { queue: 'brown-out', class: 'low' } }));
+  metrics.record(record({ ...refused, code: 'shed', shed: { queue: '', class: 'normal' } }));
+  metrics.record(record({ ...refused, code: 'no_endpoint' }));
+  const text = await metrics.expose();
+  expect(text).toContain('signalbox_shed_total{tier="brown-out",class="low",reason="queue_timeout"} 1');
+  expect(text).toContain('signalbox_shed_total{tier="",class="normal",reason="shed"} 1');
+  expect(text).toContain('signalbox_queue_wait_seconds_count{tier="brown-out"} 1');
+  expect(text.match(/^signalbox_shed_total/gm)).toHaveLength(2);
+});
+
 test('a request that no policy saw is counted by its code', async () => {
   const metrics = createMetrics(idle);
   metrics.recordUnrouted(413, 'request_too_large', 3);
