@@ -146,6 +146,16 @@ describe('framing', () => {
     expect(ended('data: {}\n\n', 'other')).toEqual([true, false]);
   });
 
+  it('nothing behind the end mark counts, though it is given out', () => {
+    const behind = 'data: {"error":{"message":"x"}}\n\ndata: {"choices":[],"usage":{"prompt_tokens":9}}\n\n';
+    expect(read(text(done + behind))).toMatchObject({
+      done: true,
+      error: undefined,
+      usage: read(text(done)).usage,
+      out: done + behind,
+    });
+  });
+
   it('words of the stream inside a text are not taken for keys', () => {
     const content = JSON.stringify({
       choices: [{ delta: { content: '"error": {"a":1}, "usage": {"prompt_tokens": 9}, [DONE]' } }],

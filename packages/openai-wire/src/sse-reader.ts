@@ -299,7 +299,8 @@ export class SseReader {
 
   /** Looks at one payload. True if its frame is to be dropped. */
   private payload(buffer: Uint8Array, start: number, end: number, type: string): boolean {
-    if (start === end) return false;
+    // Nothing behind the end mark counts.
+    if (start === end || this.done) return false;
     if (buffer[start] === 0x5b && end - start === 6 && matchesText(buffer, start, '[DONE]')) {
       this.done = true;
       return false;

@@ -301,3 +301,35 @@ test('bug-12: the content type of the answer decides, not the word `stream` of t
     headers: { 'content-type': 'audio/mpeg', 'content-length': '7' },
   });
 });
+
+test('bug-76: what comes behind the first end mark counts for nothing: events, errors, a second last chunk', async () => {
+  const bed = await faultBed();
+  const behind =
+    'data: {"error":{"message":"too late"}}\n\ndata: {"choices":[],"usage":{"prompt_tokens":99}}\n\ndata: [DONE]\n\n';
+  bed.upstream.onRequest = (_request, index) =>
+    index === 0
+      ? [{ send: STREAM_HEAD }, { send: chunk(event('a') + USAGE + DONE + behind) }, { send: LAST_CHUNK + LAST_CHUNK }]
+      : plain(ANSWER);
+  const one = bed.client();
+  expect(await one.post(CHAT, streaming()).answer()).toMatchObject({
+    body: event('a') + USAGE + DONE + behind,
+    complete: true,
+  });
+  expect(bed.decisions.at(-1)).toMatchObject({ inputTokens: 11, code: '', attempts: [{ outcome: 'ok' }] });
+  expect((await bed.run(one.post(CHAT, chat()).answer())).body).toBe(JSON.stringify(ANSWER));
+});
+
+test('bug-76: many answers of one megabyte whose readers wait come whole and in order', async () => {
+  const bed = await faultBed();
+  const text = Array.from({ length: 16 }, (_, i) => event(`${i}:${'x'.repeat(65_000)}`)).join('') + DONE;
+  bed.upstream.onRequest = () => streamed(text);
+  const clients = Array.from({ length: process.env['SIGNALBOX_FAULTS'] === 'full' ? 100 : 30 }, () => bed.client());
+  for (const one of clients) one.socket.pause();
+  for (const one of clients) one.post(CHAT, streaming());
+  await bed.until(() => bed.core.status().leasesStarted === clients.length, 'all streams');
+  for (const one of clients) {
+    one.socket.resume();
+    expect((await one.answer()).body).toBe(text);
+    one.destroy();
+  }
+});
