@@ -226,7 +226,7 @@ class RoutingCore implements Core {
         source: 'gateway',
       });
     if (version === this.#active) return;
-    this.fleet.apply(version.program.definitions);
+    this.fleet.apply(version.program.definitions, this.#clock.now());
     const before = this.#active;
     this.#active = version;
     before?.supersede();

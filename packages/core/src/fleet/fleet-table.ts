@@ -28,7 +28,9 @@ const INT_COLUMNS = [
 ] as const;
 
 const FLOAT_COLUMNS = [
+  /** The declared weight, or a share of it during a slow start. */
   'weight',
+  'declaredWeight',
   'declaredOrder',
   'maxRequests',
   'maxTokensInFlight',
@@ -60,6 +62,8 @@ const FLOAT_COLUMNS = [
   'attemptsDecayed',
   'failuresDecayed',
   'decayedAt',
+  /** Milliseconds of the clock at which a slow start began; NaN when there is none. */
+  'slowStartAt',
 ] as const;
 
 type IntName = (typeof INT_COLUMNS)[number];
@@ -123,6 +127,7 @@ export function createFleetTable(capacity: number, allocate: AllocateMemory): Fl
     capacity,
     shared: typeof SharedArrayBuffer !== 'undefined' && buffer instanceof SharedArrayBuffer,
     weight: float(),
+    declaredWeight: float(),
     declaredOrder: float(),
     maxRequests: float(),
     maxTokensInFlight: float(),
@@ -151,6 +156,7 @@ export function createFleetTable(capacity: number, allocate: AllocateMemory): Fl
     attemptsDecayed: float(),
     failuresDecayed: float(),
     decayedAt: float(),
+    slowStartAt: float(),
     inflightRequests: int(),
     inflightTokens: int(),
     queuedTokens: int(),
@@ -185,6 +191,7 @@ export function clearSlot(table: FleetTable, slot: number): void {
   table.attemptsDecayed[slot] = 0;
   table.failuresDecayed[slot] = 0;
   table.decayedAt[slot] = 0;
+  table.slowStartAt[slot] = Number.NaN;
   table.failuresInRow[slot] = 0;
   table.ejections[slot] = 0;
   table.flags[slot] = 0;

@@ -97,11 +97,11 @@ test('a pool leaves out what is cordoned, loading or asleep, in declared order, 
   const pool = fleet.pool([toTier('A')]);
   expect(fleet.cordon('A/1', true)).toBe(true);
   expect(fleet.cordon('nobody', true)).toBe(false);
-  fleet.setState(1, 'loading');
+  fleet.setState(1, 'loading', 0);
   pool.refresh();
   expect([...pool.eligible]).toEqual([2, 3]);
   fleet.apply(definitions([tier('A', 4)]));
-  fleet.setState(1, 'ready');
+  fleet.setState(1, 'ready', 0);
   pool.refresh();
   expect([...pool.eligible]).toEqual([1, 2, 3]);
   fleet.cordon('A/1', false);

@@ -100,6 +100,7 @@ export class Fleet {
   readonly #drained = new Set<string>();
   readonly #pools = new Map<string, TargetPool>();
   #used = 0;
+  #begun = false;
   #engineFed = 0;
   #nextExpiryMs = -Infinity;
   #adapters: ReadonlySet<string> | undefined;
@@ -167,10 +168,15 @@ export class Fleet {
     }
   }
 
-  /** Brings the fleet to these definitions: known endpoints keep slot and counters, new ones join, missing ones drain. */
-  apply(definitions: Definitions): void {
+  /**
+   * Brings the fleet to these definitions: known endpoints keep slot and counters, new ones join, missing ones drain. Those that join at
+   * `nowMs` (milliseconds of the clock) start slowly, save the first fleet.
+   */
+  apply(definitions: Definitions, nowMs: number = 0): void {
     this.check(definitions);
     const { table } = this;
+    const startSlowly = this.#begun;
+    this.#begun = true;
     this.#tiers.clear();
     this.#byName.clear();
     // Versions keep the pools they have; tiers that are gone must not be remembered for ever.
@@ -179,10 +185,13 @@ export class Fleet {
     const kept = new Set<number>();
     let order = 0;
     for (const { identity, endpoint } of identified(definitions)) {
-      const slot = this.#byIdentity.get(identity) ?? this.#join(identity);
+      const known = this.#byIdentity.get(identity);
+      const slot = known ?? this.#join(identity);
       kept.add(slot);
       table.declaredOrder[slot] = order++;
       this.#describe(slot, endpoint);
+      if (known === undefined && startSlowly) this.health.startSlowly(slot, nowMs);
+      else this.health.weigh(slot, nowMs);
       const tier = this.#tiers.get(endpoint.tier);
       if (tier === undefined) this.#tiers.set(endpoint.tier, [slot]);
       else tier.push(slot);
@@ -248,7 +257,7 @@ export class Fleet {
       this.texts.loras[slot] = Object.freeze([...sample.loras]);
       this.#adapters = undefined;
     }
-    if (sample.state !== undefined) this.setState(slot, sample.state);
+    if (sample.state !== undefined) this.setState(slot, sample.state, nowMs);
   }
 
   /** Makes engine samples unknown that are older than three scrapes. Looks at most ten times a second. */
@@ -263,13 +272,15 @@ export class Fleet {
     }
   }
 
-  setState(slot: number, state: 'ready' | 'loading' | 'asleep'): void {
+  /** One that becomes ready at `nowMs` starts slowly. */
+  setState(slot: number, state: 'ready' | 'loading' | 'asleep', nowMs: number): void {
     const flags = this.table.flags[slot]!;
     const next =
       (flags & ~(FLAG.loading | FLAG.asleep)) |
       (state === 'loading' ? FLAG.loading : state === 'asleep' ? FLAG.asleep : 0);
     if (next === flags) return;
     this.table.flags[slot] = next;
+    if (state === 'ready') this.health.startSlowly(slot, nowMs);
     this.#changed();
   }
 
@@ -357,7 +368,7 @@ export class Fleet {
     const { table, texts } = this;
     const rates = endpointRates(endpoint);
     table.flags[slot] = table.flags[slot]! & ~FLAG.draining;
-    table.weight[slot] = endpoint.weight;
+    table.declaredWeight[slot] = endpoint.weight;
     table.maxRequests[slot] = endpoint.maxRequests ?? Number.NaN;
     table.maxTokensInFlight[slot] = endpoint.maxTokensInFlight ?? Number.NaN;
     table.maxBatch[slot] = rates.maxBatch;

@@ -115,3 +115,53 @@ test('a tier may set its own figures, or turn ejection off', () => {
     /ejection.failures is 0; expected a number from 1/,
   );
 });
+
+test('an endpoint that is back after an ejection has a tenth of its weight, and all of it after 30 s', () => {
+  const fleet = fleetOf(4);
+  const { weight } = fleet.table;
+  expect([...weight.subarray(0, 4)]).toEqual([1, 1, 1, 1]);
+  fail(fleet, 0, 5, 0);
+  fleet.health.expire(11_000);
+  expect(weight[0]).toBe(1);
+  fleet.health.succeeded(0, 12_000, 1);
+  expect(weight[0]).toBeCloseTo(0.1);
+  let before = 0;
+  for (let atMs = 12_000; atMs < 42_000; atMs += 100) {
+    fleet.health.expire(atMs);
+    expect(weight[0]).toBeGreaterThanOrEqual(before);
+    // In steps of half a second.
+    expect(Math.abs((weight[0] ?? 0) - Math.max(0.1, (atMs - 12_000) / 30_000))).toBeLessThan(0.018);
+    before = weight[0] ?? 0;
+  }
+  fleet.health.expire(42_500);
+  expect([...weight.subarray(0, 4)]).toEqual([1, 1, 1, 1]);
+  // A reload on the way does not end it.
+  fail(fleet, 1, 5, 50_000);
+  fleet.health.expire(70_000);
+  fleet.health.succeeded(1, 70_000, 1);
+  fleet.apply(definitions([tier('A', 4)]), 73_000);
+  expect(weight[1]).toBeCloseTo(0.1);
+  fleet.apply(definitions([tier('A', 4)]), 85_000);
+  expect(weight[1]).toBeCloseTo(0.5);
+});
+
+test('one that joins or becomes ready starts slowly, the first fleet does not; pools are not made anew for it', () => {
+  const fleet = fleetOf(2);
+  const { weight, control } = fleet.table;
+  expect([...weight.subarray(0, 2)]).toEqual([1, 1]);
+  fleet.apply(definitions([tier('A', 3)]), 100_000);
+  expect([...weight.subarray(0, 2)]).toEqual([1, 1]);
+  expect(weight[2]).toBeCloseTo(0.1);
+  const epoch = control[0];
+  fleet.health.expire(115_000);
+  expect(weight[2]).toBeCloseTo(0.5);
+  expect(control[0]).toBe(epoch);
+  fleet.health.expire(130_000);
+  expect(weight[2]).toBe(1);
+  fleet.feed(1, { state: 'loading' }, 140_000);
+  fleet.feed(1, { state: 'ready' }, 150_000);
+  expect(weight[1]).toBeCloseTo(0.1);
+  fleet.feed(1, { state: 'ready' }, 159_000);
+  fleet.health.expire(159_000);
+  expect(weight[1]).toBeCloseTo(0.3);
+});

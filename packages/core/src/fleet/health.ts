@@ -9,6 +9,10 @@ const WINDOW_MS = 30_000;
 const JITTER = 0.2;
 /** After this long without an ejection the next one is as short as the first. */
 const FORGET_AFTER_MS = 300_000;
+const SLOW_START_MS = 30_000;
+const SLOW_START_LEAST = 0.1;
+/** Weights rise in steps: each is a look at the whole fleet. */
+const SLOW_START_STEP_MS = 500;
 
 /** What health needs to know of the fleet around an endpoint. */
 export interface HealthNeighbours {
@@ -22,7 +26,8 @@ export interface HealthNeighbours {
 /**
  * Passive health: five failures in a row, or under 80 % success over some thirty seconds with ten attempts or more, eject an endpoint for
  * min(10 s · n, 300 s) plus up to 20 %, n counting its ejections, but never more than half its tier. Then one request at a time decides.
- * A tier may set other figures (`EjectionRules`).
+ * A tier may set other figures (`EjectionRules`). One that is back, or joins later than the gateway started, starts slowly: its weight is
+ * max(10 %, t ÷ 30 s) of the declared one.
  */
 export interface Health {
   /** An attempt at `slot` succeeded. `ejections` is the slot's count when it was leased: one sent before an ejection does not end it. */
@@ -31,7 +36,11 @@ export interface Health {
   failed(slot: number, nowMs: number, ejections: number): void;
   /** The server asked to be left alone until then (429 or 503 with Retry-After). */
   askedToWait(slot: number, untilMs: number): void;
-  /** Ends ejections and waits that are over. To be called before each decision; cheap when none is due. */
+  /** An endpoint that has just come, or come back, is to be given its share of the load little by little. */
+  startSlowly(slot: number, nowMs: number): void;
+  /** Brings `weight` to what is due of `declaredWeight`. To be called when that was written. */
+  weigh(slot: number, nowMs: number): void;
+  /** Ends ejections and waits that are over, and raises weights. To be called before each decision; cheap when none is due. */
   expire(nowMs: number): void;
   /** Share of failed attempts, weighted by e^(−age/30 s); NaN without any of late. */
   errorRate(slot: number, nowMs: number): number;
@@ -75,7 +84,27 @@ export function createHealth(neighbours: HealthNeighbours, random: RandomSource)
     neighbours.changed();
   };
 
+  const weigh = (slot: number, nowMs: number): void => {
+    const from = table.slowStartAt[slot]!;
+    const share = from === from ? Math.max(SLOW_START_LEAST, (nowMs - from) / SLOW_START_MS) : 1;
+    if (share < 1) {
+      table.weight[slot] = table.declaredWeight[slot]! * share;
+      nextDueMs = Math.min(nextDueMs, nowMs + SLOW_START_STEP_MS);
+      return;
+    }
+    table.slowStartAt[slot] = Number.NaN;
+    table.weight[slot] = table.declaredWeight[slot]!;
+  };
+
+  const startSlowly = (slot: number, nowMs: number): void => {
+    table.slowStartAt[slot] = nowMs;
+    weigh(slot, nowMs);
+  };
+
   return {
+    startSlowly,
+    weigh,
+
     succeeded(slot, nowMs, ejections) {
       if (ejections !== table.ejections[slot]) return;
       decay(slot, nowMs);
@@ -85,6 +114,7 @@ export function createHealth(neighbours: HealthNeighbours, random: RandomSource)
         table.flags[slot] = table.flags[slot]! & ~FLAG.halfOpen;
         table.attemptsDecayed[slot] = 1;
         table.failuresDecayed[slot] = 0;
+        startSlowly(slot, nowMs);
         neighbours.changed();
       }
     },
@@ -113,19 +143,27 @@ export function createHealth(neighbours: HealthNeighbours, random: RandomSource)
     expire(nowMs) {
       if (nowMs < nextDueMs) return;
       nextDueMs = Infinity;
+      let changed = false;
       for (let slot = 0; slot < table.capacity; slot++) {
         const flags = table.flags[slot]!;
         if ((flags & FLAG.used) === 0) continue;
+        if (!Number.isNaN(table.slowStartAt[slot]!)) weigh(slot, nowMs);
         if ((flags & FLAG.ejected) !== 0) {
           const until = table.ejectedUntil[slot]!;
-          if (until <= nowMs) table.flags[slot] = (flags & ~FLAG.ejected) | FLAG.halfOpen;
-          else nextDueMs = Math.min(nextDueMs, until);
+          if (until <= nowMs) {
+            table.flags[slot] = (flags & ~FLAG.ejected) | FLAG.halfOpen;
+            changed = true;
+          } else nextDueMs = Math.min(nextDueMs, until);
         }
         const busy = table.busyUntil[slot]!;
         if (busy > nowMs) nextDueMs = Math.min(nextDueMs, busy);
-        else if (busy > 0) table.busyUntil[slot] = 0;
+        else if (busy > 0) {
+          table.busyUntil[slot] = 0;
+          changed = true;
+        }
       }
-      neighbours.changed();
+      // Weights are read where they stand; only lists of endpoints are kept.
+      if (changed) neighbours.changed();
     },
 
     errorRate(slot, nowMs) {
