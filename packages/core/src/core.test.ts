@@ -40,3 +40,23 @@ test('the first rule whose condition is known true decides', () => {
   expect(t.forward().attempt.tier).toBe('A');
   expect(t.forward({ body: { text: 'x'.repeat(1000) } }).attempt.tier).toBe('B');
 });
+
+test('shedding refuses the lowest classes at the door, says when to come back, and ends when told', () => {
+  const b = new ProgramBuilder();
+  const t = testCore(
+    b.program({ tiers: [tier('A', 1)], routes: [route('default', [destination('A', [b.leastTokens()])])] }),
+  );
+  const low = { headers: { 'x-priority': 'low' } };
+  t.core.shed(1);
+  const refusal = t.refuse(low);
+  expect(refusal).toMatchObject({ status: 503, code: 'shed', retryAfterSeconds: 2 });
+  refusal.finish();
+  expect(t.records[0]).toMatchObject({ code: 'shed', shed: { queue: '', class: 'low' }, attempts: [] });
+  t.forward().finish(OK);
+  t.core.shed(2);
+  expect(t.refuse().code).toBe('shed');
+  t.core.shed(0);
+  t.forward(low).finish(OK);
+  for (const level of [-1, 4, 0.5, Number.NaN]) expect(() => t.core.shed(level)).toThrow(RangeError);
+  expect(t.core.status()).toMatchObject({ leasesOpen: 0, leaseFaults: 0 });
+});

@@ -34,7 +34,7 @@ import { createRetryBudget } from './retry-budget.ts';
 import type { ModelInfo, Router, RouteOutcome, RouteRequest } from './router.ts';
 import type { Scheduler } from './scheduler.ts';
 import { createSeededRandom, spread } from './seeded-random.ts';
-import { PRIORITIES, sessionKeyOf } from './signals/signal-producers.ts';
+import { PRIORITIES, priorityOf, sessionKeyOf } from './signals/signal-producers.ts';
 
 export interface CoreOptions {
   readonly clock: Clock;
@@ -98,6 +98,11 @@ export interface Core {
   feed(endpoint: string, sample: EngineSample): boolean;
   /** Takes an endpoint out of routing or back in; false if no endpoint has that name. */
   cordon(endpoint: string, cordoned: boolean): boolean;
+  /**
+   * Refuses requests of the lowest `level` classes at the door with 503 `shed`, until called with another level: 1 is `low`, 2 `normal` as
+   * well, 3 all but `critical`; 0 none. For a host whose own thread is overloaded. Throws a RangeError for another level.
+   */
+  shed(level: number): void;
   status(): CoreStatus;
   readonly fleet: Fleet;
   /** Cancels timers and closes plugins. Requests under way keep their leases until they finish. */
@@ -133,6 +138,8 @@ class RoutingCore implements Core {
     RequestState,
     { readonly place: BoundQueue; readonly fairKey: string; readonly input: number; readonly output: number }
   >();
+  /** Classes from this index into `PRIORITIES` on are refused. */
+  #shedFrom = PRIORITIES.length;
   #active: PolicyVersion | undefined;
   #generation = 0;
   #seed: number;
@@ -292,6 +299,12 @@ class RoutingCore implements Core {
     return found;
   }
 
+  shed(level: number): void {
+    if (!Number.isInteger(level) || level < 0 || level >= PRIORITIES.length)
+      throw new RangeError(`the level of shedding is ${level}; expected 0 to ${PRIORITIES.length - 1}`);
+    this.#shedFrom = PRIORITIES.length - level;
+  }
+
   status(): CoreStatus {
     const { leases, limits } = this.#services;
     const active = this.#active;
@@ -381,6 +394,11 @@ class RoutingCore implements Core {
   #decide(state: RequestState): RouteOutcome | Promise<RouteOutcome> {
     const { frame } = state;
     if (frame.nowMs >= state.deadlineMs) return this.#refused(state, TOO_LATE);
+    if (this.#shedFrom < PRIORITIES.length) {
+      const priority = priorityOf(frame);
+      if (PRIORITIES.indexOf(priority) >= this.#shedFrom)
+        return this.#refused(state, { ...SHED, shed: { queue: '', class: priority } });
+    }
     const startMs = frame.nowMs;
     const outcome = this.#services.pipeline.decide(state);
     state.decideMs = this.#clock.now() - startMs;
@@ -655,7 +673,7 @@ const SHED: RefusalCause = {
   status: 503,
   code: 'shed',
   message: 'The gateway is overloaded. Try again later.',
-  retryAfterSeconds: 1,
+  retryAfterSeconds: 2,
 };
 const QUEUE_TIMEOUT: RefusalCause = {
   status: 503,

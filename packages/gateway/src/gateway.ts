@@ -21,6 +21,7 @@ import { keyFiles, loadKeys } from './keys/load-keys.ts';
 import type { LoadedPolicy, PolicyLoader } from './policy/load-policy.ts';
 import { createPolicyLoader, findingsText } from './policy/load-policy.ts';
 import { createPolicyWatcher } from './policy/policy-watcher.ts';
+import { watchEventLoop } from './overload-guard.ts';
 import { BUILTIN_PLUGINS } from './plugins/builtin-plugins.ts';
 import { importPlugin } from './plugins/plugin-packages.ts';
 import { secretResolver } from './secrets.ts';
@@ -122,6 +123,7 @@ class RunningGateway implements Gateway {
   readonly #readSecret: (ref: SecretRef) => string | undefined;
   readonly #history = createDecisionHistory(HISTORY);
   readonly #watcher = createPolicyWatcher({ onChange: () => void this.reload() });
+  #stopWatchingLoop: (() => void) | undefined;
   #proxy: Proxy | undefined;
   #keys: KeyRing | undefined;
   #audit: AuditSink | undefined;
@@ -204,6 +206,12 @@ class RunningGateway implements Gateway {
         },
       });
       this.adminUrl = this.#adminServer.url;
+      this.#stopWatchingLoop = watchEventLoop((level, { utilisation, delayMs }) => {
+        this.#core.shed(level);
+        const fields = { classes: level, utilisation: Number(utilisation.toFixed(3)), delay_ms: Math.round(delayMs) };
+        if (level > 0) this.#logger.warn('the event loop is overloaded; the lowest classes are refused', fields);
+        else this.#logger.info('the event loop has recovered; all classes are admitted', fields);
+      });
       await this.#listen(definition);
     } catch (error) {
       await this.stop({ graceMs: 0 });
@@ -419,6 +427,7 @@ class RunningGateway implements Gateway {
   async stop({ acceptMs = 0, graceMs }: StopOptions): Promise<void> {
     this.#draining = true;
     this.#watcher.close();
+    this.#stopWatchingLoop?.();
     await this.#proxy?.close({ acceptMs, graceMs, ...(graceMs === 0 ? { forceMs: 500 } : {}) });
     await this.#adminServer?.close();
     await this.#audit?.close(graceMs === 0 ? 500 : AUDIT_CLOSE_MS);
