@@ -23,33 +23,70 @@ function rig(): {
   };
 }
 
-const perToken = (msPerToken: number): ReturnType<typeof attemptOutcome> =>
-  attemptOutcome({ promptTokens: 200, cachedTokens: 100, ttftMs: 100 * msPerToken });
+/** An answer of 512 uncached tokens, whose first token came `sinceMs` before its end. */
+const perToken = (msPerToken: number, sinceMs = 1e-9): ReturnType<typeof attemptOutcome> =>
+  attemptOutcome({
+    promptTokens: 612,
+    cachedTokens: 100,
+    ttftMs: 512 * msPerToken,
+    durationMs: 512 * msPerToken + sinceMs,
+  });
+
+const close = (...values: readonly number[]): unknown => values.map((value) => expect.closeTo(value, 6) as unknown);
 
 test('the cost is the time per uncached token times the requests in flight plus one', () => {
   const { scorer, costs } = rig();
   scorer.ended?.(0, perToken(2));
   scorer.ended?.(1, perToken(3));
-  expect(costs(0, 0)).toEqual([2, 3]);
-  expect(costs(3, 1)).toEqual([8, 6]);
+  expect(costs(0, 0)).toEqual(close(2, 3));
+  expect(costs(3, 1)).toEqual(close(8, 6));
 });
 
 test('a peak counts at once, and what follows pulls it down by age only', () => {
   const { scorer, clock, costs } = rig();
   scorer.ended?.(0, perToken(1));
   scorer.ended?.(0, perToken(9));
-  expect(costs(0)).toEqual([9]);
+  expect(costs(0)).toEqual(close(9));
   clock.advance(10_000);
   scorer.ended?.(0, perToken(1));
-  expect(costs(0)[0]).toBeCloseTo(9 / Math.E + (1 - 1 / Math.E), 12);
+  expect(costs(0)).toEqual(close(9 / Math.E + (1 - 1 / Math.E)));
 });
 
-test('a peak fades without traffic, so that the endpoint is tried again', () => {
+test('a peak fades without traffic towards what the fleet shows, so that the endpoint is tried again', () => {
   const { scorer, clock, costs } = rig();
   scorer.ended?.(0, perToken(50));
-  scorer.ended?.(1, perToken(1));
+  for (let i = 0; i < 200; i++) scorer.ended?.(1, perToken(1));
   clock.advance(60_000);
-  expect(costs(0)[0]).toBeCloseTo(50 * Math.exp(-6), 12);
+  scorer.ended?.(1, perToken(1));
+  expect(costs(0)).toEqual(close(1 + 49 * Math.exp(-6)));
+});
+
+test('of equal endpoints, the one whose last answer is oldest is no better for that', () => {
+  const { scorer, clock, costs } = rig();
+  scorer.ended?.(0, perToken(2));
+  clock.advance(30_000);
+  scorer.ended?.(1, perToken(2));
+  expect(costs(0, 0)).toEqual(close(2, 2));
+});
+
+test('a measurement counts from its first token on, not from the end of a long answer that reports it', () => {
+  const { scorer, clock, costs } = rig();
+  scorer.ended?.(0, perToken(1));
+  clock.advance(20_000);
+  scorer.ended?.(0, perToken(1));
+  // A peak of 10 s ago, told of at the end: it has faded for so long towards the fleet's mean, which it moved to 1.8.
+  scorer.ended?.(0, perToken(9, 10_000));
+  expect(costs(0)).toEqual(close(1.8 + 7.2 / Math.E));
+  // An old measurement that is no peak changes nothing but the fleet's mean.
+  scorer.ended?.(0, perToken(0.1, 10_000));
+  expect(costs(0)).toEqual(close(1.8 + 7.2 / Math.E));
+});
+
+test('a short prompt counts as the floor, so that its fixed part does not look like a slow endpoint', () => {
+  const { scorer, costs } = rig();
+  scorer.ended?.(0, attemptOutcome({ promptTokens: 10, cachedTokens: 0, ttftMs: 256 }));
+  scorer.ended?.(1, attemptOutcome({ promptTokens: 1024, cachedTokens: 0, ttftMs: 512 }));
+  expect(costs(0, 0)).toEqual(close(0.5, 0.5));
 });
 
 test('an endpoint never measured is tried while idle, and not piled upon before it has answered', () => {
@@ -61,10 +98,20 @@ test('an endpoint never measured is tried while idle, and not piled upon before 
   expect(pending).toBeGreaterThan(busyKnown);
 });
 
-test('failures and unknown times teach nothing', () => {
+test('failures, unknown times and plain answers, whose first token is not known, teach nothing', () => {
   const { scorer, costs } = rig();
   scorer.ended?.(0, perToken(1));
   scorer.ended?.(0, { ...perToken(9), ok: false });
   scorer.ended?.(0, attemptOutcome({ ttftMs: Number.NaN }));
-  expect(costs(0)).toEqual([1]);
+  scorer.ended?.(0, attemptOutcome({ promptTokens: 1000, ttftMs: 9000, durationMs: 9000, outputTokens: 60 }));
+  expect(costs(0)).toEqual(close(1));
+});
+
+test('an answer of one token or none is all first token', () => {
+  const { scorer, costs } = rig();
+  scorer.ended?.(
+    0,
+    attemptOutcome({ promptTokens: 1000, cachedTokens: 0, ttftMs: 3000, durationMs: 3000, outputTokens: 0 }),
+  );
+  expect(costs(0)).toEqual(close(3));
 });
