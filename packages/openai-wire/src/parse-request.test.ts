@@ -27,6 +27,18 @@ function refused(path: string, body: string | Uint8Array): WireError {
 const chat = (rest: object = {}): object => ({ model: 'm', messages: [{ role: 'user', content: 'hi' }], ...rest });
 
 describe('the fields of a chat request', () => {
+  it('says whether the answer is stored', () => {
+    for (const [value, stores] of [
+      [true, true],
+      [false, false],
+      [null, false],
+      ['true', false],
+    ] as const)
+      expect(parsed(CHAT, chat({ store: value })).stores).toBe(stores);
+    expect(parsed(CHAT, chat()).stores).toBe(false);
+    expect(parsed(CHAT, chat({ metadata: { store: true } })).stores).toBe(false);
+  });
+
   it('reads model, stream, limits, user, tools, formats and images', () => {
     const request = parsed(CHAT, {
       model: 'llama/70b:latest',

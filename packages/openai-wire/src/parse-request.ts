@@ -18,6 +18,7 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const MAX_MODEL_BYTES = 1024;
+const LETTER_T = 0x74;
 
 /**
  * Reads one request body in a single pass that checks all of it to be JSON (twin keys: the last wins) and records what routing and
@@ -103,6 +104,11 @@ function scanField(scanner: JsonScanner, scan: ScanResult, key: number): WireErr
       break;
     case 5:
       if (scanner.keyIs(key, 'model')) return scanModel(scanner, scan);
+      if (scanner.keyIs(key, 'store')) {
+        scan.stores = scanner.peek() === LETTER_T;
+        scanner.value(1);
+        return undefined;
+      }
       if (scanner.keyIs(key, 'input') && scan.kind === 'embedding') {
         scanPrompt(scanner, scan);
         return undefined;

@@ -25,6 +25,7 @@ export interface ScanResult {
   /** The body is multipart: `modelSpans` hold plain text instead of JSON strings. */
   multipart: boolean;
   stream: boolean;
+  stores: boolean;
   streamOptions: Span;
   /** Value of `stream_options.include_usage`. */
   includeUsageSpan: Span;
@@ -65,6 +66,7 @@ export function emptyScan(kind: RequestKind): ScanResult {
     modelSpans: [],
     multipart: false,
     stream: false,
+    stores: false,
     streamOptions: NO_SPAN,
     includeUsageSpan: NO_SPAN,
     includeUsage: false,
@@ -129,6 +131,10 @@ export class ScannedRequest implements ParsedRequest {
   }
   get stream(): boolean {
     return this.scan.stream;
+  }
+  /** `store: true`: the server keeps the answer, so that a request that may have reached it must not be sent again. */
+  get stores(): boolean {
+    return this.scan.stores;
   }
   get includeUsage(): boolean {
     return this.scan.includeUsage;

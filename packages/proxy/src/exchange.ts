@@ -196,7 +196,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
     this.asked = parsed.model;
     this.wantsStream = parsed.stream;
     this.understood = parsed.kind !== 'other';
-    this.stores = !this.understood;
+    this.stores = !this.understood || parsed.stores;
     this.admit(parsed);
   };
 
