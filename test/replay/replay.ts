@@ -4,7 +4,7 @@ import { defaultMaxBatch, replayEndpoints } from './fleet.ts';
 import { runLive } from './live-run.ts';
 import { planLoad } from './load-plan.ts';
 import { failures, formatReport, makeReport } from './report.ts';
-import { readAzureConversation } from './trace.ts';
+import { readAzureConversation, readTrace } from './trace.ts';
 import { runVirtual } from './virtual-run.ts';
 
 const HELP = `npm run replay -- [options]
@@ -13,9 +13,11 @@ Replays the first requests of the Azure conversation trace (2023), time-compress
 engines of two GPU kinds, once for each policy and run, and compares with the first policy. Exit code 1 if a claim does not hold.
 
   --policies a,b,c   scorers as written after \`by\`; "direct" is no gateway, the client takes the engines in turn
-                     (round_robin,least_tokens,least_latency(window: 1h))
+                     (round_robin,least_tokens,least_latency)
   --runs N           interleaved runs of each, pooled (3)
   --requests N       of the 500 (500)
+  --trace FILE       another trace in place of them: CSV with TIMESTAMP,ContextTokens,GeneratedTokens, as Azure publishes them
+  --from N           requests of FILE to leave out first (0)
   --compression X    how many times faster than the trace's clock (12; with --virtual 1: only the core's clock is slowed by it)
   --utilisation X    of a slow engine under round robin (0.8)
   --max-batch N      of each engine (16)
@@ -25,9 +27,11 @@ engines of two GPU kinds, once for each policy and run, and compares with the fi
 
 const { values } = parseArgs({
   options: {
-    policies: { type: 'string', default: 'round_robin,least_tokens,least_latency(window: 1h)' },
+    policies: { type: 'string', default: 'round_robin,least_tokens,least_latency' },
     runs: { type: 'string', default: '3' },
     requests: { type: 'string', default: '500' },
+    trace: { type: 'string' },
+    from: { type: 'string', default: '0' },
     compression: { type: 'string' },
     'max-batch': { type: 'string', default: String(defaultMaxBatch) },
     utilisation: { type: 'string', default: '0.8' },
@@ -48,7 +52,10 @@ async function main(): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  const trace = readAzureConversation(positive('requests'));
+  const requests = positive('requests');
+  const from = Number(values.from);
+  if (!(from >= 0)) throw new RangeError(`--from must be a number of requests, got ${values.from}`);
+  const trace = values.trace === undefined ? readAzureConversation(requests) : readTrace(values.trace, from, requests);
   const endpoints = replayEndpoints(positive('max-batch'));
   const load = planLoad(endpoints, trace, positive('utilisation'));
   // Commas within an option list do not part.

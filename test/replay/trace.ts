@@ -17,6 +17,14 @@ export function readAzureConversation(most: number = Infinity): readonly TraceRe
   return parseTrace(readFileSync(traceFile, 'utf8')).slice(0, most);
 }
 
+/** `most` requests of another file of the same form, the first `from` left out; arrivals count from the first that is taken. */
+export function readTrace(file: string, from: number, most: number): readonly TraceRequest[] {
+  const [header = '', ...rows] = readFileSync(file, 'utf8').replaceAll('\r', '').trimEnd().split('\n');
+  const trace = parseTrace([header, ...rows.slice(from, from + most)].join('\n'));
+  if (trace.length === 0) throw new Error(`${file} has ${rows.length} requests, and ${from} were to be left out`);
+  return trace;
+}
+
 /** Requests of a CSV with the columns `TIMESTAMP,ContextTokens,GeneratedTokens`. Throws on a row that is not that, or out of order. */
 export function parseTrace(text: string): readonly TraceRequest[] {
   const [header, ...rows] = text.trimEnd().split('\n');
