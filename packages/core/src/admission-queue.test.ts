@@ -266,9 +266,7 @@ test('two keys that always wait are never further apart than 2·max(w_in·L_in, 
               const { size: of, skew } = steps[turn++ % steps.length] ?? { size: { prompt: 1, output: 1 }, skew: 0 };
               // Some keys send far more than others.
               const prompt = Math.max(1, i === 0 ? of.prompt : of.prompt >> skew);
-              waiting.add(
-                ask(t, { tenant: name, body: { promptTokensExact: prompt, maxTokens: LONGEST_OUTPUT } }),
-              );
+              waiting.add(ask(t, { tenant: name, body: { promptTokensExact: prompt, maxTokens: LONGEST_OUTPUT } }));
             }
           }
         };

@@ -17,7 +17,12 @@ test('two samples in a row above either threshold shed the lowest class, one doe
   expect(levels([busy, busy])).toEqual([0, 1]);
   expect(levels([late, late])).toEqual([0, 1]);
   expect(levels([busy, late])).toEqual([0, 1]);
-  expect(levels([{ utilisation: 0.98, delayMs: 200 }, { utilisation: 0.98, delayMs: 200 }])).toEqual([0, 0]);
+  expect(
+    levels([
+      { utilisation: 0.98, delayMs: 200 },
+      { utilisation: 0.98, delayMs: 200 },
+    ]),
+  ).toEqual([0, 0]);
 });
 
 test('it ends with two good samples in a row', () => {
