@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { decisionLogFields } from '../../packages/telemetry/src/decision-line.ts';
 import { createLogger } from '../../packages/telemetry/src/index.ts';
-import { signalbox, signalboxWithInput } from './support/command.fixture.ts';
+import { signalbox, signalboxWithInput, startSignalbox } from './support/command.fixture.ts';
 import type { Bed, BedOptions } from './support/gateway.fixture.ts';
 import { eventually, startBed } from './support/gateway.fixture.ts';
 
@@ -243,6 +243,21 @@ test('a gateway that others can reach does not start without keys, unless it is 
   await eventually(() => at.reloads.at(-1)?.ok === false, 'a reload that opens the door is refused');
   expect(at.reloads.at(-1)?.text).toMatch(/anyone could call/);
   expect((await fetch(`${at.gateway.url.replace('0.0.0.0', '127.0.0.1')}/v1/models`)).status).toBe(401);
+});
+
+test('serve says why it does not start open, and starts open with --open', async () => {
+  const at = await start();
+  at.writePolicy('define tier "a" { model: "m", endpoints: ["http://127.0.0.1:9"] }\ndefault to tier "a"\n');
+  const args = ['serve', at.policyPath, '--listen', '0.0.0.0:0', '--admin', '127.0.0.1:0'];
+  const refused = startSignalbox(args);
+  expect(await refused.ended).toBe(1);
+  expect(refused.err()).toMatch(
+    /^signalbox serve: anyone could call: .* start with --open if the network keeps strangers out\.\n$/,
+  );
+  const open = startSignalbox([...args, '--open']);
+  await open.saw('"listening"');
+  open.child.kill('SIGINT');
+  expect(await open.ended).toBe(0);
 });
 
 test('bug-80: neither keys nor prompts stand in anything that the gateway emits: logs at every level, records, metrics, admin answers, audit file, error texts', async () => {

@@ -93,6 +93,7 @@ test('a request that no policy saw has the same fields, and its time is its star
     reason: ['invalid_api_key'],
     status: 401,
     route: null,
+    model: null,
     seed: null,
     input_tokens: null,
   });

@@ -26,7 +26,7 @@ export function auditLine(record: DecisionRecord, detail: AuditDetail): string {
     seed: record.seed,
     trace_id: record.traceId || null,
     tenant: record.tenant || null,
-    model: record.model,
+    model: record.model || null,
     policy: record.policy,
     verdict: record.verdict,
     route: record.route || null,
