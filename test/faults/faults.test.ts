@@ -10,6 +10,7 @@ import {
   DONE,
   errorCode,
   event,
+  json,
   LAST_CHUNK,
   opened,
   plain,
@@ -280,5 +281,26 @@ test('F18: a server that closes idle connections just as they are used again is 
     for (const { status } of await bed.run(Promise.all(clients.map((one) => one.post(CHAT, chat()).answer()))))
       expect(status).toBe(200);
     bed.upstream.requests.length = 0;
+  }
+});
+
+test('a server that answers before it has read the request, and closes: its answer is relayed, or another server is asked', async () => {
+  const bed = await faultBed({ upstreams: 2 });
+  const refusal = '{"error":{"message":"too long","type":"invalid_request_error","param":null,"code":null}}';
+  for (const upstream of bed.upstreams) {
+    upstream.onConnection = (socket) => {
+      socket.once('data', () => {
+        socket.pause();
+        socket.end(json(413, refusal, ['connection: close']), () => socket.destroy());
+      });
+      return true;
+    };
+  }
+  const body = chat({ pad: 'x'.repeat(8_000_000) });
+  for (let i = 0; i < 10; i++) {
+    const one = bed.client().post(CHAT, body);
+    const answer = await bed.run(one.answer());
+    expect([413, 502]).toContain(answer.status);
+    one.destroy();
   }
 });
