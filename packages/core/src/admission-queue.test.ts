@@ -404,6 +404,33 @@ test('a deadline that the queue cannot meet is refused at the door; where an `el
   }
 });
 
+test('a long line for one tier turns nobody away who goes to another', async () => {
+  const b = new ProgramBuilder();
+  const t = testCore(
+    b.program({
+      tiers: [tier('A', 1, { maxRequests: 1 }), tier('B', 1)],
+      admission: [admission('queue', 'all', undefined, { with: { maxWait: constant(2) } })],
+      routes: [
+        route(
+          'long',
+          [destination('B', [b.leastTokens()])],
+          compare('>', b.signal('prompt_tokens', 'count'), constant(1000)),
+        ),
+        route('default', [destination('A', [b.leastTokens()])]),
+      ],
+    }),
+  );
+  const waiting: Waiting[] = [];
+  const current = forwarded(ask(t));
+  for (let i = 0; i < 17; i++) waiting.push(ask(t));
+  await serve(t, current, waiting, 5, 300);
+  const same = ask(t);
+  const other = ask(t, { body: { promptTokensExact: 2000 } });
+  await settle();
+  expect(refused(same).code).toBe('shed');
+  expect(forwarded(other).attempt.tier).toBe('B');
+});
+
 test('the bodies of all that wait are bounded in bytes', async () => {
   const b = new ProgramBuilder();
   const t = testCore(

@@ -451,6 +451,13 @@ class RoutingCore implements Core {
         leave(this.#shed(state, place, { kind: 'full', waitMs }));
       });
       if ('kind' in entry) {
+        // Those ahead were offered every place that came free. What is free is of no use to them: they wait for another tier.
+        const overtakes = entry.kind === 'too_long' && place.admission >= 0;
+        if (overtakes && this.#services.pipeline.decide(state) === 'leased') {
+          this.#serve(state, place, this.#queues.fairKey(state, place));
+          leave(new LiveRequest(state, this.#services));
+          return;
+        }
         leave(this.#shed(state, place, entry));
         return;
       }
