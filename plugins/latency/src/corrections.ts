@@ -11,8 +11,8 @@ export interface Corrections {
   /** Takes in one measured time. Times that are not above 0 are passed over. */
   learn(slot: number, measured: number, predicted: number): void;
   /**
-   * What to multiply a prediction by: what was learned of the endpoint, fading towards the fleet's factor. That is the mean of what the
-   * latest answers made of their endpoints' factors; it fades towards 1 from the fleet's last answer on, and is 1 before the first.
+   * What to multiply a prediction by: what was learned of the endpoint, fading towards the fleet's factor. That is nine tenths of the
+   * mean of what the latest answers made of their endpoints' factors; it fades towards 1 from the fleet's last answer on, and is 1 before the first.
    */
   factor(slot: number): number;
 }
@@ -27,6 +27,11 @@ export interface CorrectionOptions {
 
 /** Weight of a new ratio; the first one counts whole. */
 const STEP = 0.1;
+/**
+ * What an endpoint without fresh answers is hoped to take of what the fleet's answers show: below 1, or one that was slow once would come as
+ * close to the others as one likes and never be tried again.
+ */
+const OPTIMISM = 0.9;
 const LOWEST = 0.05;
 const HIGHEST = 20;
 
@@ -66,7 +71,7 @@ export function createCorrections({ clock, windowMs, percentile }: CorrectionOpt
       // Of logarithms, so that twice as fast and twice as slow cancel out.
       const log = Math.log(learned[slot]!);
       fleetLog = fleetLog === fleetLog ? fleetLog + STEP * (log - fleetLog) : log;
-      fleetFactor = Math.exp(fleetLog);
+      fleetFactor = OPTIMISM * Math.exp(fleetLog);
       fleetAt = learnedAt[slot]!;
       baseAt = Number.NaN;
     },

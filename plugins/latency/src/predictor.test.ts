@@ -155,25 +155,25 @@ test('what was learned of an endpoint fades with the window towards what the fle
   expect(at(0).ttft).toBeCloseTo(0.11 * 8, 6);
   clock.advance(30_000);
   predictor.ended(1, measured(2));
-  expect(at(0).ttft).toBeCloseTo(0.11 * (2 + 6 / Math.E), 6);
+  expect(at(0).ttft).toBeCloseTo(0.11 * (1.8 + 6.2 / Math.E), 6);
   clock.advance(600_000);
   predictor.ended(1, measured(2));
-  expect(at(0).ttft).toBeCloseTo(0.11 * 2, 6);
+  expect(at(0).ttft).toBeCloseTo(0.11 * 1.8, 3);
 });
 
 test('without any answer the whole fleet fades towards its profiles', () => {
   const { predictor, at, clock } = rig({ window: 30 });
   at(0);
   predictor.ended(0, measured(3));
-  expect(at(1).ttft).toBeCloseTo(0.33, 9);
+  expect(at(1).ttft).toBeCloseTo(0.9 * 0.33, 9);
   clock.advance(30_000);
-  expect(at(1).ttft).toBeCloseTo(0.11 * (1 + 2 / Math.E), 9);
+  expect(at(1).ttft).toBeCloseTo(0.11 * (1 + 1.7 / Math.E), 9);
   clock.advance(600_000);
   expect([at(0).ttft, at(1).ttft]).toEqual([expect.closeTo(0.11, 6), expect.closeTo(0.11, 6)]);
 });
 
 test.each([1 / 12, 12])(
-  'when all profiles are off by one factor (%d), an endpoint without fresh answers looks like its measured twins',
+  'when all profiles are off by one factor (%d), an endpoint without fresh answers looks like its measured twins, and a little better',
   (slowness) => {
     const { predictor, at, clock } = rig({}, [endpoint, endpoint, endpoint]);
     at(0);
@@ -184,12 +184,27 @@ test.each([1 / 12, 12])(
       clock.advance(60_000);
       predictor.ended(0, measured(slowness));
       for (const slot of [1, 2]) {
-        expect(at(slot).latency / at(0).latency).toBeCloseTo(1, 9);
-        expect(at(slot).ttft / at(0).ttft).toBeCloseTo(1, 9);
+        for (const time of ['ttft', 'latency'] as const) {
+          expect(at(slot)[time] / at(0)[time]).toBeLessThan(1);
+          expect(at(slot)[time] / at(0)[time]).toBeGreaterThan(0.899);
+        }
       }
     }
   },
 );
+
+test('an endpoint that was slow once becomes better than its peers in time, so that it is tried again', () => {
+  const { predictor, at, clock } = rig();
+  at(0);
+  at(1);
+  predictor.ended(1, measured(4));
+  for (let i = 0; i < 60; i++) {
+    clock.advance(10_000);
+    predictor.ended(0, measured(1.3));
+  }
+  expect(at(1).latency).toBeLessThan(at(0).latency);
+  expect(at(1).latency).toBeGreaterThan(0.89 * at(0).latency);
+});
 
 test('an endpoint that was never measured is not the best for want of a spread', () => {
   const { predictor, at } = rig({ percentile: 0.95 });

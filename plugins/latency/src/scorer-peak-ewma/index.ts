@@ -4,6 +4,9 @@ import type { ScorerDefinition, ScorerInstance, SetupContext } from '@signalbox/
 /** Cost of an endpoint that holds requests and has never answered one: after every endpoint that has. */
 const UNPROVED = 1e6;
 
+/** What an endpoint without fresh answers is hoped to take of the fleet's mean: below 1, or one that was slow once would never be tried again. */
+const OPTIMISM = 0.9;
+
 /** Weight of a new measurement in the fleet's mean; the first one counts whole. */
 const STEP = 0.1;
 
@@ -13,8 +16,8 @@ const STEP = 0.1;
  * endpoints. Source: Finagle, `com.twitter.finagle.loadbalancer.PeakEwma`, which measures whole round trips.
  *
  * An answer goes on for long after its first token, so three things differ. A measurement counts from its first token on, not from the end
- * that reports it: a peak of twelve seconds ago has decayed for as long. Without measurements an endpoint decays towards the fleet's mean
- * and not to 0, or the one with the oldest answer would be the best for that. And a short prompt counts as `floor` tokens, since the fixed
+ * that reports it: a peak of twelve seconds ago has decayed for as long. Without measurements an endpoint decays towards nine tenths of
+ * the fleet's mean and not to 0, or the one with the oldest answer would be the best for that. And a short prompt counts as `floor` tokens, since the fixed
  * part of a prefill and the step under way are most of its time.
  */
 export const peakEwma: ScorerDefinition = {
@@ -50,6 +53,7 @@ export const peakEwma: ScorerDefinition = {
       score(_request, candidates, out) {
         const inflight = candidates.column('candidate.inflight_requests');
         const now = clock.now();
+        const hoped = OPTIMISM * fleet;
         for (let i = 0; i < candidates.length; i++) {
           const slot = candidates.slots[i]!;
           const held = inflight[slot]!;
@@ -57,7 +61,7 @@ export const peakEwma: ScorerDefinition = {
           const cost = costs[slot];
           // One that was never measured is tried while it is idle, and not piled upon before it has answered.
           if (cost === undefined) out[i] = pending === 0 ? 0 : UNPROVED + pending;
-          else out[i] = (fleet + (cost - fleet) * Math.exp((measuredAt[slot]! - now) / tauMs)) * (pending + 1);
+          else out[i] = (hoped + (cost - hoped) * Math.exp((measuredAt[slot]! - now) / tauMs)) * (pending + 1);
         }
       },
       ended(slot, outcome) {
@@ -77,8 +81,9 @@ export const peakEwma: ScorerDefinition = {
         }
         const ageMs = at - measuredAt[slot]!;
         if (ageMs < 0) {
+          const hoped = OPTIMISM * fleet;
           // Longer ago than what is known already: what is left of it counts if it is a peak still.
-          costs[slot] = Math.max(before, fleet + (measured - fleet) * Math.exp(ageMs / tauMs));
+          costs[slot] = Math.max(before, hoped + (measured - hoped) * Math.exp(ageMs / tauMs));
           return;
         }
         const keep = Math.exp(-ageMs / tauMs);

@@ -58,15 +58,28 @@ test('a peak fades without traffic towards what the fleet shows, so that the end
   for (let i = 0; i < 200; i++) scorer.ended?.(1, perToken(1));
   clock.advance(60_000);
   scorer.ended?.(1, perToken(1));
-  expect(costs(0)).toEqual(close(1 + 49 * Math.exp(-6)));
+  expect(costs(0)).toEqual(close(0.9 + 49.1 * Math.exp(-6)));
 });
 
-test('of equal endpoints, the one whose last answer is oldest is no better for that', () => {
+test('an endpoint that was slow once becomes better than its peers in time, so that it is tried again', () => {
+  const { scorer, clock, costs } = rig();
+  scorer.ended?.(0, perToken(1));
+  scorer.ended?.(1, perToken(5));
+  for (let second = 0; second < 120; second++) {
+    clock.advance(1000);
+    scorer.ended?.(0, perToken(1));
+  }
+  const [steady = NaN, slowOnce = NaN] = costs(0, 0);
+  expect(slowOnce).toBeLessThan(steady);
+  expect(slowOnce).toBeGreaterThan(0.89 * steady);
+});
+
+test('of equal endpoints, the one whose last answer is oldest is hardly better for that', () => {
   const { scorer, clock, costs } = rig();
   scorer.ended?.(0, perToken(2));
   clock.advance(30_000);
   scorer.ended?.(1, perToken(2));
-  expect(costs(0, 0)).toEqual(close(2, 2));
+  expect(costs(0, 0)).toEqual(close(1.8 + 0.2 * Math.exp(-3), 2));
 });
 
 test('a measurement counts from its first token on, not from the end of a long answer that reports it', () => {
@@ -74,18 +87,24 @@ test('a measurement counts from its first token on, not from the end of a long a
   scorer.ended?.(0, perToken(1));
   clock.advance(20_000);
   scorer.ended?.(0, perToken(1));
-  // A peak of 10 s ago, told of at the end: it has faded for so long towards the fleet's mean, which it moved to 1.8.
+  // A peak of 10 s ago, told of at the end: it has faded for so long towards the fleet's mean, nine tenths of 1.8.
   scorer.ended?.(0, perToken(9, 10_000));
-  expect(costs(0)).toEqual(close(1.8 + 7.2 / Math.E));
+  expect(costs(0)).toEqual(close(1.62 + 7.38 / Math.E));
   // An old measurement that is no peak changes nothing but the fleet's mean.
   scorer.ended?.(0, perToken(0.1, 10_000));
-  expect(costs(0)).toEqual(close(1.8 + 7.2 / Math.E));
+  expect(costs(0)).toEqual(close(1.62 + 7.38 / Math.E));
 });
 
 test('a short prompt counts as the floor, so that its fixed part does not look like a slow endpoint', () => {
   const { scorer, costs } = rig();
-  scorer.ended?.(0, attemptOutcome({ promptTokens: 10, cachedTokens: 0, ttftMs: 256 }));
-  scorer.ended?.(1, attemptOutcome({ promptTokens: 1024, cachedTokens: 0, ttftMs: 512 }));
+  scorer.ended?.(
+    0,
+    attemptOutcome({ promptTokens: 10, cachedTokens: 0, ttftMs: 256, durationMs: 256, outputTokens: 1 }),
+  );
+  scorer.ended?.(
+    1,
+    attemptOutcome({ promptTokens: 1024, cachedTokens: 0, ttftMs: 512, durationMs: 512, outputTokens: 1 }),
+  );
   expect(costs(0, 0)).toEqual(close(0.5, 0.5));
 });
 
