@@ -63,6 +63,11 @@ const dripOf =
     void drip();
   };
 
+function streamRest(socket: Socket): void {
+  for (const piece of [delta('b'), finishing, DONE]) socket.write(chunk(piece));
+  socket.write(LAST_CHUNK);
+}
+
 const saysDone = (answer: Answer): boolean => eventsOf(answer.body).includes('[DONE]');
 const saysError = (answer: Answer): boolean =>
   eventsOf(answer.body).some((data) => parsed(data)['error'] !== undefined);
@@ -158,6 +163,27 @@ export const CASES: readonly Case[] = [
       must(await client.until(({ body }) => body.includes('first'), 3_000), 'nothing within 3 s of the first event');
       rest();
       mustStream(await client.whole(), 'first');
+    },
+  },
+  {
+    id: '6',
+    area: 'stream',
+    behaviour: 'a stream on which the server is silent for 20 s is kept open by comments, so that no balancer cuts it',
+    reports: 'envoyproxy/ai-gateway#2549, BerriAI/litellm#34374',
+    async run(bench) {
+      let rest: () => void = () => undefined;
+      bench.upstream = (_request, socket) => {
+        socket.write(STREAM_HEAD);
+        socket.write(chunk(delta('a')));
+        rest = () => streamRest(socket);
+      };
+      const client = bench.post(streaming());
+      must(await client.until(({ body }) => contentOf(body) === 'a', SOON_MS), 'the first event is not there');
+      const { length } = client.text;
+      const kept = await client.until(() => client.text.length > length, 20_000);
+      rest();
+      must(kept, 'not a byte in 20 s');
+      mustStream(await client.whole(), 'ab');
     },
   },
   {
@@ -880,6 +906,28 @@ export const CASES: readonly Case[] = [
         await bench.post(chat()).whole(30_000);
         must(touched() === 0, 'the gateway followed the redirect');
       });
+    },
+  },
+  {
+    id: '80',
+    area: 'security',
+    behaviour: 'neither prompts nor keys appear in the log of requests that succeed or fail, as it is set at first',
+    reports: 'envoyproxy/ai-gateway#2508, maximhq/bifrost#518',
+    async run(bench) {
+      const prompt = 'the-prompt-of-a-person';
+      const key = 'sk-the-key-of-a-person';
+      const body = chat({ messages: [{ role: 'user', content: prompt }] });
+      const lines = `x-api-key: ${key}\r\napi-key: ${key}\r\n`;
+      await bench.post(body, { lines }).whole();
+      const error = { error: { message: 'no', type: 'server_error', param: null, code: null } };
+      bench.upstream = (_request, socket) => socket.write(plainAnswer(error, 400));
+      await bench.post(body, { lines }).whole();
+      bench.upstream = (_request, socket) => socket.destroy();
+      await bench.post(body, { lines }).whole(30_000);
+      await pause(300);
+      const output = bench.product.output();
+      must(!output.includes(prompt), 'the prompt is in the log');
+      must(!output.includes(key), 'the key is in the log');
     },
   },
 ];

@@ -21,6 +21,8 @@ export interface Product {
   /** The prefix of its own headers, which no client may pass through it. */
   readonly ownHeaderPrefix: string;
   alive(): boolean;
+  /** The end of what it wrote to its standard output and error. */
+  output(): string;
   stop(): Promise<void>;
 }
 
@@ -32,6 +34,9 @@ const PORTKEY = '1.15.2';
 /** The version beyond which Portkey's streams hang in its own HTTP server. */
 const HONO_SERVER = '1.3.3';
 const LITELLM = '1.108.7';
+
+/** Characters of a product's output. */
+const OUTPUT_KEPT = 1_000_000;
 
 interface Launch {
   readonly name: string;
@@ -64,7 +69,7 @@ export async function startSignalbox(): Promise<Product> {
         `define gateway { models: ["alias"] }\ndefine tier "a" { model: "m", endpoints: ["http://127.0.0.1:${upstream}"] }\ndefault to tier "a"\n`,
       );
       const main = join(root, 'packages/gateway/src/main.ts');
-      const listen = ['--listen', `127.0.0.1:${port}`, '--admin', '127.0.0.1:0', '--log-level', 'error'];
+      const listen = ['--listen', `127.0.0.1:${port}`, '--admin', '127.0.0.1:0'];
       return [
         '--conditions=@signalbox/source',
         '--import',
@@ -177,7 +182,7 @@ async function launch(plan: Launch): Promise<Product> {
   });
   let said = '';
   const hear = (text: string): void => {
-    said = `${said}${text}`.slice(-4000);
+    said = `${said}${text}`.slice(-OUTPUT_KEPT);
   };
   child.stdout.setEncoding('utf8').on('data', hear);
   child.stderr.setEncoding('utf8').on('data', hear);
@@ -208,6 +213,7 @@ async function launch(plan: Launch): Promise<Product> {
     upstream,
     headers: (rename) => plan.headers(upstreamPort, rename),
     alive,
+    output: () => said,
     stop,
   };
 }
