@@ -10,9 +10,10 @@ export interface EdgeFault {
 const HOST = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
 /**
- * What a strict parser still lets through and we do not: a version that is not 1.0 or 1.1, a second or malformed Host, HTTP/1.0 with
- * Transfer-Encoding, a transfer coding other than chunked, a second Content-Type or Authorization, a target that is no plain path, GET or HEAD with a body, length and chunked
- * at once, a hop to HTTP/2, and more than `headerCount` header lines. Gives the reason, or undefined for a clean request.
+ * What a strict parser still lets through and we do not: a version that is not 1.0 or 1.1; a second or malformed Host; a second
+ * Content-Type or Authorization; HTTP/1.0 with Transfer-Encoding, a transfer coding other than chunked, length and chunked at once; GET
+ * or HEAD with a body; a target that is no plain path; a hop to HTTP/2; more than `headerCount` header lines. Gives the reason, or
+ * undefined for a clean request.
  */
 export function edgeFault(request: IncomingMessage, headerCount: number): EdgeFault | undefined {
   if (request.rawHeaders.length > headerCount * 2)
