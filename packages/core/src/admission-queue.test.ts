@@ -431,6 +431,27 @@ test('a long line for one tier turns nobody away who goes to another', async () 
   expect(forwarded(other).attempt.tier).toBe('B');
 });
 
+test('a refusal frees nothing, and so costs no look at those who wait: overload does not make work of its own', async () => {
+  const t = elseQueue({ maxDepth: 20, maxWait: constant(60) });
+  const current = forwarded(ask(t));
+  for (let i = 0; i < 20; i++) ask(t);
+  await settle();
+  let looks = 0;
+  const now = t.time.now.bind(t.time);
+  t.time.now = () => {
+    looks++;
+    return now();
+  };
+  const one = ask(t);
+  await settle();
+  refused(one).finish();
+  expect(looks).toBeLessThan(8);
+  // A release is what those who wait are looked at for.
+  looks = 0;
+  current.finish(OK);
+  expect(looks).toBeGreaterThan(8);
+});
+
 test('the bodies of all that wait are bounded in bytes', async () => {
   const b = new ProgramBuilder();
   const t = testCore(

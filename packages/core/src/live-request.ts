@@ -165,6 +165,7 @@ export class LiveRequest implements Forward {
     record.code = end.outcome === 'ok' ? '' : (state.refusal?.code ?? end.outcome);
     fillEnd(record, end);
     close(state, services, record);
+    services.released();
   }
 
   #again(slot: number, failure: AttemptFailure, nowMs: number): NextStep {
@@ -383,7 +384,6 @@ function close(state: RequestState, services: RequestServices, record: DecisionR
   state.request = undefined;
   state.version.leave(state.frame);
   services.onDecision(record);
-  services.released();
 }
 
 function heldBefore(lease: Lease): NonNullable<AttemptOutcome['before']> {
