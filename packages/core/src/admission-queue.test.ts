@@ -475,6 +475,17 @@ test('the bodies of all that wait are bounded in bytes', async () => {
   expect(fits.outcome).toBeUndefined();
 });
 
+test('a timer that is early by part of a millisecond ends the wait with the reason that it was set for', async () => {
+  const t = elseQueue();
+  ask(t);
+  const setTimer = t.time.setTimer.bind(t.time);
+  t.time.setTimer = (delayMs, run) => setTimer(Math.floor(delayMs), run);
+  const second = ask(t, { deadlineMs: 500.7 });
+  t.time.advance(500);
+  await settle();
+  expect(refused(second)).toMatchObject({ status: 504, code: 'upstream_timeout' });
+});
+
 test('one whose deadline passed while the timers were held up is not dispatched', async () => {
   const t = elseQueue();
   const first = forwarded(ask(t));

@@ -464,7 +464,9 @@ class RoutingCore implements Core {
       state.queued = true;
       this.#leavers.set(entry, leave);
       cancel = this.#scheduler.setTimer(Math.max(0, Math.min(maxWaitMs, state.deadlineMs - nowMs)), () => {
-        if (this.#queues.remove(entry, this.#clock.now())) leave(this.#timedOut(entry));
+        if (!this.#queues.remove(entry, this.#clock.now())) return;
+        // Timers may be early by part of a millisecond: what ended the wait is told by what it was set for.
+        leave(leftMs <= maxWaitMs ? this.#refused(state, TOO_LATE) : this.#timedOut(entry));
       });
       if (state.request !== undefined) {
         state.request.onAbort = () => {
