@@ -35,7 +35,9 @@ test('an answer whose turn has not come is freed too, and those in front of it a
   const one = bed.client();
   one.post(CHAT, chat()).post(CHAT, streaming()).post(CHAT, chat()).post(CHAT, streaming());
   await bed.upstream.received(4);
-  await one.until((text) => text.includes('"a"'));
+  const text = await one.until((got) => got.includes('"a"'));
+  expect(text.indexOf('"yo"')).toBeGreaterThan(0);
+  expect(text.indexOf('"yo"')).toBeLessThan(text.indexOf('"a"'));
   one.socket.resetAndDestroy();
   await bed.until(() => bed.core.status().leasesOpen === 0, 'all leases are back');
   await bed.until(() => bed.proxy.stats.live === 0, 'all requests have ended');
