@@ -84,7 +84,12 @@ export default {
       from: { path: '^(packages|plugins)/([^/]+)/' },
       to: { path: '^(packages|plugins)/[^/]+/src/', pathNot: ['^$1/$2/', '/src/index\\.ts$'] },
     },
-    { name: 'no-cycles', severity: 'error', from: { pathNot: '\\.test\\.ts$' }, to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } } },
+    {
+      name: 'no-cycles',
+      severity: 'error',
+      from: { pathNot: '\\.test\\.ts$' },
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
     { name: 'resolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
   ],
   options: {
@@ -92,6 +97,9 @@ export default {
     exclude: { path: '/dist/' },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: fileURLToPath(new URL('tsconfig.json', import.meta.url)) },
-    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['@signalbox/source', 'import', 'types', 'node', 'default'] },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['@signalbox/source', 'import', 'types', 'node', 'default'],
+    },
   },
 };

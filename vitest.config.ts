@@ -7,12 +7,23 @@ const results: string | undefined = process.env['SIGNALBOX_RESULTS'];
 const suites = {
   unit: {
     include: ['packages/*/src/**/*.test.ts', 'plugins/*/src/**/*.test.ts', 'test/**/*.test.ts'],
-    exclude: ['**/node_modules/**', 'test/integration/**', 'test/packaging/**', 'test/edge/**', 'test/conformance/**', 'test/faults/**'],
+    exclude: [
+      '**/node_modules/**',
+      'test/integration/**',
+      'test/packaging/**',
+      'test/edge/**',
+      'test/conformance/**',
+      'test/faults/**',
+    ],
     testTimeout: 30_000,
   },
   packaging: { include: ['test/packaging/**/*.test.ts'], exclude: [], testTimeout: 600_000 },
   /** Bounded, or whole with SIGNALBOX_FAULTS=full, which takes as long as it takes. */
-  faults: { include: ['test/faults/**/*.test.ts'], exclude: [], testTimeout: process.env['SIGNALBOX_FAULTS'] === 'full' ? 3_600_000 : 120_000 },
+  faults: {
+    include: ['test/faults/**/*.test.ts'],
+    exclude: [],
+    testTimeout: process.env['SIGNALBOX_FAULTS'] === 'full' ? 3_600_000 : 120_000,
+  },
   edge: { include: ['test/edge/**/*.test.ts', 'test/conformance/**/*.test.ts'], exclude: [], testTimeout: 120_000 },
   integration: { include: ['test/integration/**/*.test.ts'], exclude: [], testTimeout: 600_000 },
 };

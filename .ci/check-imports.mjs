@@ -31,6 +31,7 @@ for (const expected of ['chwbl-imports', 'no-node-modules-in-portable-packages']
 const result = await run(root, ['packages', 'plugins']);
 const seen = result.modules.filter(({ source }) => /^(packages|plugins)\//.test(source)).length;
 for (const { rule, from, to } of result.summary.violations) console.error(`imports: ${rule.name}: ${from} → ${to}`);
-if (seen < MINIMUM_MODULES) console.error(`imports: only ${seen} modules were seen, expected at least ${MINIMUM_MODULES}`);
+if (seen < MINIMUM_MODULES)
+  console.error(`imports: only ${seen} modules were seen, expected at least ${MINIMUM_MODULES}`);
 if (result.summary.error > 0 || seen < MINIMUM_MODULES) process.exit(1);
 console.log(`imports: ${seen} modules obey the rules, and the known-bad fixture is caught`);

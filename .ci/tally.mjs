@@ -12,7 +12,9 @@ for (const name of reports) {
   const report = JSON.parse(readFileSync(join(directory, name), 'utf8'));
   passed += report.numPassedTests;
   failed += report.numFailedTests;
-  const suites = report.testResults.filter(({ status, assertionResults }) => status === 'failed' && assertionResults.every((one) => one.status !== 'failed'));
+  const suites = report.testResults.filter(
+    ({ status, assertionResults }) => status === 'failed' && assertionResults.every((one) => one.status !== 'failed'),
+  );
   failed += suites.length;
   for (const suite of suites) problems.push(`${name}: ${suite.name} could not run: ${suite.message}`);
   for (const suite of report.testResults) {
@@ -20,7 +22,9 @@ for (const name of reports) {
   }
   if (report.numPendingTests > 0 || report.numTodoTests > 0) {
     failed += 1;
-    problems.push(`${name}: ${report.numPendingTests + report.numTodoTests} tests were skipped; no test may be skipped in CI`);
+    problems.push(
+      `${name}: ${report.numPendingTests + report.numTodoTests} tests were skipped; no test may be skipped in CI`,
+    );
   }
   if (report.numTotalTests === 0) {
     failed += 1;

@@ -39,7 +39,7 @@ async function takeSequence(tokens: readonly Token[]): Promise<LlamaContextSeque
   if (idle.length === 0) return new Promise((resolve) => waiting.push(resolve));
   const shared = idle.map((sequence) => sharedPrefix(sequence.contextTokens, tokens));
   const [sequence] = idle.splice(shared.indexOf(Math.max(...shared)), 1);
-  return sequence!;
+  return sequence;
 }
 
 function giveSequence(sequence: LlamaContextSequence): void {
@@ -55,7 +55,13 @@ function sharedPrefix(held: readonly Token[], wanted: readonly Token[]): number 
 }
 
 /** Greedy decoding, which makes answers repeatable. Calls `onText` with each piece of text; stops when `abort` fires. */
-async function generate(prompt: string, maxTokens: number, abort: AbortSignal, onStart: (start: Generation) => void, onText: (text: string) => void): Promise<{ outputTokens: number; finish: 'stop' | 'length' }> {
+async function generate(
+  prompt: string,
+  maxTokens: number,
+  abort: AbortSignal,
+  onStart: (start: Generation) => void,
+  onText: (text: string) => void,
+): Promise<{ outputTokens: number; finish: 'stop' | 'length' }> {
   const tokens = [model.tokens.bos!, ...model.tokenize(prompt)];
   const sequence = await takeSequence(tokens);
   try {
@@ -108,7 +114,14 @@ let requests = 0;
 async function complete(request: IncomingMessage, response: ServerResponse, chat: boolean): Promise<void> {
   const body = await readBody(request);
   if (body.model !== MODEL_NAME) {
-    sendJson(response, 404, { error: { message: `The model \`${body.model}\` does not exist.`, type: 'NotFoundError', param: 'model', code: 404 } });
+    sendJson(response, 404, {
+      error: {
+        message: `The model \`${body.model}\` does not exist.`,
+        type: 'NotFoundError',
+        param: 'model',
+        code: 404,
+      },
+    });
     return;
   }
   const prompt = chat ? (body.messages ?? []).map(({ content }) => content ?? '').join('') : (body.prompt ?? '');
@@ -117,7 +130,9 @@ async function complete(request: IncomingMessage, response: ServerResponse, chat
   const id = `${chat ? 'chatcmpl' : 'cmpl'}-${++requests}`;
   const base = { id, created: Math.floor(Date.now() / 1000), model: MODEL_NAME };
   const choice = (text: string, finish: string | null): object =>
-    chat ? { index: 0, delta: text === '' ? {} : { content: text }, finish_reason: finish } : { index: 0, text, finish_reason: finish };
+    chat
+      ? { index: 0, delta: text === '' ? {} : { content: text }, finish_reason: finish }
+      : { index: 0, text, finish_reason: finish };
   const object = chat ? 'chat.completion.chunk' : 'text_completion';
   const event = (data: object): void => void response.write(`data: ${JSON.stringify(data)}\n\n`);
   let start: Generation = { promptTokens: 0, cachedTokens: 0 };
@@ -147,7 +162,9 @@ async function complete(request: IncomingMessage, response: ServerResponse, chat
     response.end('data: [DONE]\n\n');
     return;
   }
-  const whole = chat ? { index: 0, message: { role: 'assistant', content: text }, finish_reason: finish } : { index: 0, text, finish_reason: finish };
+  const whole = chat
+    ? { index: 0, message: { role: 'assistant', content: text }, finish_reason: finish }
+    : { index: 0, text, finish_reason: finish };
   sendJson(response, 200, { ...base, object: chat ? 'chat.completion' : 'text_completion', choices: [whole], usage });
 }
 
@@ -155,11 +172,15 @@ const server = createServer((request, response) => {
   const path = request.url?.split('?')[0];
   if (request.method === 'POST' && (path === '/v1/chat/completions' || path === '/v1/completions')) {
     complete(request, response, path === '/v1/chat/completions').catch((error: unknown) => {
-      if (!response.headersSent) sendJson(response, 500, { error: { message: String(error), type: 'server_error', param: null, code: null } });
+      if (!response.headersSent)
+        sendJson(response, 500, { error: { message: String(error), type: 'server_error', param: null, code: null } });
       else response.destroy();
     });
   } else if (path === '/v1/models') {
-    sendJson(response, 200, { object: 'list', data: [{ id: MODEL_NAME, object: 'model', created: 0, owned_by: 'karpathy', max_model_len: CONTEXT_TOKENS }] });
+    sendJson(response, 200, {
+      object: 'list',
+      data: [{ id: MODEL_NAME, object: 'model', created: 0, owned_by: 'karpathy', max_model_len: CONTEXT_TOKENS }],
+    });
   } else if (path === '/health') {
     sendJson(response, 200, { status: 'ok' });
   } else {
@@ -168,7 +189,9 @@ const server = createServer((request, response) => {
 });
 server.listen(Number(values.port), '127.0.0.1', () => {
   const address = server.address();
-  process.stdout.write(`listening on http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : values.port}\n`);
+  process.stdout.write(
+    `listening on http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : values.port}\n`,
+  );
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {

@@ -41,7 +41,13 @@ describe('check', () => {
       const mark = rows[at] ?? '';
       return (rows[at - 1] ?? '').slice(mark.indexOf('^'), mark.lastIndexOf('^') + 1);
     });
-    expect(carets.map((text, i) => lines[i]?.includes(text) === true && text.length > 0)).toEqual([true, true, true, true, true]);
+    expect(carets.map((text, i) => lines[i]?.includes(text) === true && text.length > 0)).toEqual([
+      true,
+      true,
+      true,
+      true,
+      true,
+    ]);
     expect(carets[0]).toBe('least_token');
     expect(carets[1]).toContain('30s');
     expect(carets[2]).toBe('kv_cache_used');
@@ -52,15 +58,24 @@ describe('check', () => {
   });
 
   test('the one-line policy is in order', async () => {
-    const { code, err } = await run('check', write('one.route', 'route when complexity > 50 to tier "70B" by least_tokens with affinity session\n'));
+    const { code, err } = await run(
+      'check',
+      write('one.route', 'route when complexity > 50 to tier "70B" by least_tokens with affinity session\n'),
+    );
     expect({ code, errors: /error\[/.test(err) }).toEqual({ code: 0, errors: false });
   });
 
   test('JSON, SARIF and CI annotations carry the same findings', async () => {
     const file = write('bad.route', `${TIERS}default to tier "9B" by least_tokens\n`);
-    const json = JSON.parse((await run('check', '--format', 'json', file)).out) as { errors: number; diagnostics: { code: string; file: string; start: object }[] };
+    const json = JSON.parse((await run('check', '--format', 'json', file)).out) as {
+      errors: number;
+      diagnostics: { code: string; file: string; start: object }[];
+    };
     expect(json).toMatchObject({ errors: 1, diagnostics: [{ file: 'bad.route', start: { line: 3, column: 17 } }] });
-    const sarif = JSON.parse((await run('check', '--format', 'sarif', file)).out) as { version: string; runs: { results: { ruleId: string }[] }[] };
+    const sarif = JSON.parse((await run('check', '--format', 'sarif', file)).out) as {
+      version: string;
+      runs: { results: { ruleId: string }[] }[];
+    };
     expect(sarif.version).toBe('2.1.0');
     expect(sarif.runs[0]?.results[0]?.ruleId).toBe(json.diagnostics[0]?.code);
     expect((await run('check', '--format', 'github', file)).out).toMatch(/^::error file=bad\.route,line=3,/);
@@ -74,7 +89,10 @@ describe('check', () => {
   });
 
   test('--fix makes the safe fixes and keeps the rest of the file', async () => {
-    const file = write('fix.route', `${TIERS}# kept\nroute when kv_cache_used exists && stream to tier "8B" by least_tokens\ndefault to tier "8B" where kv_cache_used < 90 by least_tokens\n`);
+    const file = write(
+      'fix.route',
+      `${TIERS}# kept\nroute when kv_cache_used exists && stream to tier "8B" by least_tokens\ndefault to tier "8B" where kv_cache_used < 90 by least_tokens\n`,
+    );
     await run('check', '--fix', file);
     const text = readFileSync(join(folder, file), 'utf8');
     expect(text).toContain('# kept');
@@ -102,8 +120,19 @@ describe('usage', () => {
   test('help teaches: every command has a page with usage and options', async () => {
     const { out } = await run('--help');
     const commands = [...out.matchAll(/^ {2}([a-z]+(?:-[a-z]+| new| hash)?) {3,}/gm)].map((match) => match[1] ?? '');
-    expect(commands).toEqual(['dev', 'serve', 'check', 'fmt', 'explain', 'explain-code', 'key new', 'key hash', 'plugin new']);
-    for (const command of commands) expect((await run('help', ...command.split(' '))).out).toContain(`Usage: signalbox ${command}`);
+    expect(commands).toEqual([
+      'dev',
+      'serve',
+      'check',
+      'fmt',
+      'explain',
+      'explain-code',
+      'key new',
+      'key hash',
+      'plugin new',
+    ]);
+    for (const command of commands)
+      expect((await run('help', ...command.split(' '))).out).toContain(`Usage: signalbox ${command}`);
   });
 });
 
@@ -124,7 +153,8 @@ test('explain-code tells what a code means', async () => {
 
 describe('explain', () => {
   const policy = `${TIERS}route "hard" when complexity > 50 to tier "70B" by least_tokens\ndefault to tier "8B" by least_tokens\n`;
-  const request = (content: string): string => JSON.stringify({ model: 'llama-3.1-8b', messages: [{ role: 'user', content }] });
+  const request = (content: string): string =>
+    JSON.stringify({ model: 'llama-3.1-8b', messages: [{ role: 'user', content }] });
 
   test('text tells the rule, the comparison that failed with its value, and the candidates', async () => {
     write('explain.route', policy);
@@ -145,6 +175,8 @@ describe('explain', () => {
   test('a request that cannot be read is one clear sentence', async () => {
     write('explain.route', policy);
     expect(signalboxWithInput(['explain', 'explain.route', '-'], folder, '{')).toMatchObject({ code: 1 });
-    expect(signalboxWithInput(['explain', 'explain.route', '-'], folder, '{"model":"x"}').err).toMatch(/cannot be explained/);
+    expect(signalboxWithInput(['explain', 'explain.route', '-'], folder, '{"model":"x"}').err).toMatch(
+      /cannot be explained/,
+    );
   });
 });

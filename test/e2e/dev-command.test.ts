@@ -33,14 +33,19 @@ async function startDev(...args: string[]): Promise<{ url: string; admin: string
 
 test('dev tells an address and a curl that streams an answer, prints a line for each decision, and stops within two seconds of Ctrl-C', async () => {
   const { url, dev } = await startDev('--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0');
-  const [, address = '', body = ''] = /curl -N (\S+) -H 'content-type: application\/json' \\\n +-d '(.*)'/.exec(dev.out()) ?? [];
+  const [, address = '', body = ''] =
+    /curl -N (\S+) -H 'content-type: application\/json' \\\n +-d '(.*)'/.exec(dev.out()) ?? [];
   expect(address).toBe(`${url}/v1/chat/completions`);
   const response = await fetch(address, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
   expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
   expect(await response.text()).toMatch(/data: \[DONE\]\n\n$/);
   await dev.saw(/200 "hard" → 70B\/\w+ · complexity \d/);
 
-  const open = await fetch(address, { method: 'POST', headers: { 'content-type': 'application/json' }, body: body.replace('"stream"', '"max_tokens":4000,"ignore_eos":true,"stream"') });
+  const open = await fetch(address, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: body.replace('"stream"', '"max_tokens":4000,"ignore_eos":true,"stream"'),
+  });
   const pressedAtMs = performance.now();
   dev.child.kill('SIGINT');
   const code = await dev.ended;
@@ -96,7 +101,10 @@ test('serve says in one line that its address is in use, and exits with 1', asyn
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
   const address = taken.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
-  running = startSignalbox(['serve', 'policy.route', '--listen', `127.0.0.1:${port}`, '--admin', '127.0.0.1:0'], folder);
+  running = startSignalbox(
+    ['serve', 'policy.route', '--listen', `127.0.0.1:${port}`, '--admin', '127.0.0.1:0'],
+    folder,
+  );
   expect(await running.ended).toBe(1);
   expect(running.err()).toMatch(/the address 127\.0\.0\.1:\d+ is in use/);
   taken.close();

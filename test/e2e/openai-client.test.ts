@@ -37,12 +37,17 @@ test('a plain chat is answered by the tier that the policy says, under the name 
   const difficult = await client.chat.completions.create({ model: 'auto', messages: hard }).withResponse();
   expect(difficult.response.headers.get('x-signalbox-route')).toBe('hard');
   expect(difficult.response.headers.get('x-signalbox-tier')).toBe('large');
-  expect(JSON.parse(bed.engines[1]?.requests.last('/v1/chat/completions')?.body.toString() ?? '{}')).toMatchObject({ model: 'large' });
+  expect(JSON.parse(bed.engines[1]?.requests.last('/v1/chat/completions')?.body.toString() ?? '{}')).toMatchObject({
+    model: 'large',
+  });
 });
 
 test('a streamed chat gives the same text as the engine asked directly', async () => {
   const direct = new OpenAI({ baseURL: `${bed.engines[0]?.url}/v1`, apiKey: 'unused', maxRetries: 0 });
-  const collect = async (from: OpenAI, model: string): Promise<{ text: string; models: Set<string>; usages: number }> => {
+  const collect = async (
+    from: OpenAI,
+    model: string,
+  ): Promise<{ text: string; models: Set<string>; usages: number }> => {
     let text = '';
     let usages = 0;
     const models = new Set<string>();
@@ -62,7 +67,12 @@ test('a streamed chat gives the same text as the engine asked directly', async (
 });
 
 test('usage comes at the end of a stream exactly when the client asks for it', async () => {
-  const stream = await client.chat.completions.create({ model: 'auto', messages, stream: true, stream_options: { include_usage: true } });
+  const stream = await client.chat.completions.create({
+    model: 'auto',
+    messages,
+    stream: true,
+    stream_options: { include_usage: true },
+  });
   const usages = [];
   for await (const chunk of stream) if (chunk.usage) usages.push(chunk);
   expect(usages).toHaveLength(1);
@@ -73,7 +83,12 @@ test('usage comes at the end of a stream exactly when the client asks for it', a
 test('completions work plain and streamed', async () => {
   const plain = await client.completions.create({ model: 'auto', prompt: 'Once upon a time', max_tokens: 12 });
   let text = '';
-  for await (const chunk of await client.completions.create({ model: 'auto', prompt: 'Once upon a time', max_tokens: 12, stream: true })) {
+  for await (const chunk of await client.completions.create({
+    model: 'auto',
+    prompt: 'Once upon a time',
+    max_tokens: 12,
+    stream: true,
+  })) {
     text += chunk.choices[0]?.text ?? '';
   }
   expect(text).toBe(plain.choices[0]?.text);
@@ -88,7 +103,9 @@ test('embeddings come as floats by the base64 default of the client', async () =
 });
 
 test('models are listed with their context length, and one can be asked for by id', async () => {
-  const listed = new Map((await client.models.list()).data.map((model) => [model.id, model as { max_model_len?: number }]));
+  const listed = new Map(
+    (await client.models.list()).data.map((model) => [model.id, model as { max_model_len?: number }]),
+  );
   expect([...listed.keys()].toSorted()).toEqual(['auto', 'embedder', 'forbidden', 'large', 'small']);
   expect(listed.get('small')?.max_model_len).toBe(8000);
   expect((await client.models.retrieve('large')).id).toBe('large');
@@ -98,7 +115,13 @@ test('models are listed with their context length, and one can be asked for by i
 test('an aborted stream frees the engine and the lease', async () => {
   const abort = new AbortController();
   const stream = await client.chat.completions.create(
-    { model: 'auto', messages, stream: true, max_tokens: 4000, ignore_eos: true } as OpenAI.ChatCompletionCreateParamsStreaming,
+    {
+      model: 'auto',
+      messages,
+      stream: true,
+      max_tokens: 4000,
+      ignore_eos: true,
+    } as OpenAI.ChatCompletionCreateParamsStreaming,
     { signal: abort.signal },
   );
   let seen = 0;
@@ -115,25 +138,34 @@ test('an aborted stream frees the engine and the lease', async () => {
 
 describe('errors are raised as the client knows them', () => {
   test('an unknown model', async () => {
-    const error = await client.chat.completions.create({ model: 'nothing', messages }).catch((caught: unknown) => caught);
+    const error = await client.chat.completions
+      .create({ model: 'nothing', messages })
+      .catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(OpenAI.NotFoundError);
     expect(error).toMatchObject({ status: 404, code: 'model_not_found', type: 'invalid_request_error' });
     expect((error as InstanceType<typeof OpenAI.APIError>).requestID).toMatch(/^[0-9a-f-]{36}$/);
   });
 
   test('a policy that rejects', async () => {
-    const error = await client.chat.completions.create({ model: 'forbidden', messages }).catch((caught: unknown) => caught);
+    const error = await client.chat.completions
+      .create({ model: 'forbidden', messages })
+      .catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(OpenAI.PermissionDeniedError);
     expect(error).toMatchObject({ status: 403, code: 'rejected' });
     expect((error as Error).message).toContain('not here');
   });
 
   test('a request that is no request', async () => {
-    await expect(client.chat.completions.create({ model: 'auto', messages: [] })).rejects.toMatchObject({ status: 400, code: 'invalid_request' });
+    await expect(client.chat.completions.create({ model: 'auto', messages: [] })).rejects.toMatchObject({
+      status: 400,
+      code: 'invalid_request',
+    });
   });
 
   test('an engine that refuses a request as wrong is relayed whole', async () => {
-    await expect(client.chat.completions.create({ model: 'auto', messages, max_tokens: 10_000_000 })).rejects.toMatchObject({ status: 400 });
+    await expect(
+      client.chat.completions.create({ model: 'auto', messages, max_tokens: 10_000_000 }),
+    ).rejects.toMatchObject({ status: 400 });
   });
 
   test('a stream that dies in the middle raises, and keeps the text so far', async () => {

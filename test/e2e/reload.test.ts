@@ -42,7 +42,9 @@ const tierNow = async (): Promise<string | null> => {
 
 test(`an edit while ${STREAMS} streams run moves new requests, and cuts no stream`, async () => {
   const tokens = 120;
-  const started = await Promise.all(Array.from({ length: STREAMS }, () => ask({ stream: true, max_tokens: tokens, ignore_eos: true })));
+  const started = await Promise.all(
+    Array.from({ length: STREAMS }, () => ask({ stream: true, max_tokens: tokens, ignore_eos: true })),
+  );
   const texts = started.map((response) => response.text());
   await eventually(() => bed.gateway.inflight() === STREAMS, 'all streams run');
 
@@ -52,13 +54,17 @@ test(`an edit while ${STREAMS} streams run moves new requests, and cuts no strea
   const inForceMs = performance.now() - savedAtMs;
   expect(await tierNow()).toBe('b');
   expect(bed.gateway.inflight()).toBeGreaterThanOrEqual(STREAMS - 1);
-  process.stdout.write(`reload under ${STREAMS} streams: in force ${inForceMs.toFixed(0)} ms after the save (aim ${RELOAD_AIM_MS} ms)\n`);
+  process.stdout.write(
+    `reload under ${STREAMS} streams: in force ${inForceMs.toFixed(0)} ms after the save (aim ${RELOAD_AIM_MS} ms)\n`,
+  );
   expect(inForceMs).toBeLessThan(10 * RELOAD_AIM_MS);
 
   for (const text of await Promise.all(texts)) {
     const events = text.split('\n\n').filter((event) => event.startsWith('data: '));
     expect(events.at(-1)).toBe('data: [DONE]');
-    expect(events.filter((event) => event.includes('"content":"') && !event.includes('"content":""'))).toHaveLength(tokens);
+    expect(events.filter((event) => event.includes('"content":"') && !event.includes('"content":""'))).toHaveLength(
+      tokens,
+    );
   }
   await eventually(() => bed.gateway.inflight() === 0, 'all leases are back');
   expect(started.every((response) => response.headers.get('x-signalbox-tier') === 'a')).toBe(true);
@@ -99,7 +105,10 @@ test('a file that is replaced, deleted for a moment, or half written never leave
 test('the admin listener reloads on demand and says what came of it', async () => {
   const reload = async (): Promise<{ status: number; body: { ok: boolean; changed: boolean; text: string } }> => {
     const response = await fetch(`${bed.gateway.adminUrl}/-/reload`, { method: 'POST' });
-    return { status: response.status, body: (await response.json()) as { ok: boolean; changed: boolean; text: string } };
+    return {
+      status: response.status,
+      body: (await response.json()) as { ok: boolean; changed: boolean; text: string },
+    };
   };
   expect(await reload()).toMatchObject({ status: 200, body: { ok: true, changed: false } });
   bed.writePolicy('route to nowhere');

@@ -31,9 +31,14 @@ function setUp(): { readonly code: number | null; readonly err: string } {
 }
 
 test('without npm, set-up says in one line what is missing', () => {
-  const { status, stderr } = spawnSync(process.execPath, [join(folder, '.ci/setup.mjs')], { encoding: 'utf8', env: { PATH: dirname(bin) } });
+  const { status, stderr } = spawnSync(process.execPath, [join(folder, '.ci/setup.mjs')], {
+    encoding: 'utf8',
+    env: { PATH: dirname(bin) },
+  });
   expect(status).toBe(1);
-  expect(stderr).toMatch(/^signalbox: could not run npx \(.*\); install npm, which comes with Node\.js, and try again\n$/);
+  expect(stderr).toMatch(
+    /^signalbox: could not run npx \(.*\); install npm, which comes with Node\.js, and try again\n$/,
+  );
 });
 
 test('where the dependencies cannot be installed, set-up says so and stops', () => {
@@ -48,7 +53,9 @@ test('where Node 24 cannot be provided, set-up says in one line what is wrong', 
   script(join(bin, 'npx'), 'exit 0');
   const missing = setUp();
   expect(missing.code).toBe(1);
-  expect(missing.err).toMatch(/^signalbox: Node 24 could not be provided: \S+ is missing; .* install Node 24 by hand .*\n$/);
+  expect(missing.err).toMatch(
+    /^signalbox: Node 24 could not be provided: \S+ is missing; .* install Node 24 by hand .*\n$/,
+  );
   script(join(folder, 'node_modules/.bin/node'), 'echo v20.20.2');
   expect(setUp().err).toMatch(/^signalbox: Node 24 could not be provided: \S+ is v20\.20\.2; .*\n$/);
   script(join(folder, 'node_modules/.bin/node'), 'echo v24.21.0');

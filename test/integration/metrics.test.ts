@@ -17,7 +17,11 @@ afterAll(() => bed.stop());
 
 test('promtool finds nothing wrong with /metrics after traffic of every kind', async () => {
   const ask = (body: unknown): Promise<Response> =>
-    fetch(`${bed.gateway.url}/v1/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+    fetch(`${bed.gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
   const messages = [{ role: 'user', content: 'hello' }];
   for (const body of [
     { model: 'sim', messages },

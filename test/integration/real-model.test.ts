@@ -17,7 +17,10 @@ let gateway: Gateway;
 
 /** A model server of its own process, and its address once it listens. */
 function startServer(): Promise<string> {
-  const child = spawn(process.execPath, [serverPath, '--port', '0'], { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, NODE_OPTIONS: '' } });
+  const child = spawn(process.execPath, [serverPath, '--port', '0'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, NODE_OPTIONS: '' },
+  });
   servers.push(child);
   return new Promise((resolve, reject) => {
     let out = '';
@@ -26,7 +29,9 @@ function startServer(): Promise<string> {
       const url = /listening on (http:\S+)/.exec(out)?.[1];
       if (url !== undefined) resolve(url);
     });
-    child.on('exit', (code) => reject(new Error(`the model server ended with ${code}; has examples/real-model/install.sh run?`)));
+    child.on('exit', (code) =>
+      reject(new Error(`the model server ended with ${code}; has examples/real-model/install.sh run?`)),
+    );
   });
 }
 

@@ -19,7 +19,12 @@ let empty: string;
 
 function run(file: string, args: readonly string[], cwd: string): string {
   try {
-    return execFileSync(file, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, NODE_OPTIONS: '' } });
+    return execFileSync(file, args, {
+      cwd,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, NODE_OPTIONS: '' },
+    });
   } catch (error) {
     const { stdout, stderr } = error as { stdout: string; stderr: string };
     throw new Error(`${file} ${args.join(' ')} in ${cwd}\n${stdout}\n${stderr}`, { cause: error });
@@ -32,7 +37,9 @@ function nameOf(directory: string): string {
 
 function tarballOf(name: string): string {
   const prefix = `${name.replace('@', '').replace('/', '-')}-`;
-  const file = readdirSync(tarballs).find((tarball) => tarball.startsWith(prefix) && /^\d/.test(tarball.slice(prefix.length)));
+  const file = readdirSync(tarballs).find(
+    (tarball) => tarball.startsWith(prefix) && /^\d/.test(tarball.slice(prefix.length)),
+  );
   if (file === undefined) throw new Error(`${name} was not packed`);
   return join(tarballs, file);
 }
@@ -44,19 +51,50 @@ beforeAll(() => {
   empty = join(work, 'empty');
   mkdirSync(tarballs);
   mkdirSync(empty);
-  const npx = ['--yes', 'pnpm@10.34.9', '-r', '--filter', '!signalbox-workspace', 'exec', 'pnpm', 'pack', '--pack-destination', tarballs];
+  const npx = [
+    '--yes',
+    'pnpm@10.34.9',
+    '-r',
+    '--filter',
+    '!signalbox-workspace',
+    'exec',
+    'pnpm',
+    'pack',
+    '--pack-destination',
+    tarballs,
+  ];
   run('npx', npx, root);
   const third = join(work, 'third-party-scorer');
-  cpSync(join(root, 'examples/third-party-scorer'), third, { recursive: true, filter: (source) => !source.includes('node_modules') });
+  cpSync(join(root, 'examples/third-party-scorer'), third, {
+    recursive: true,
+    filter: (source) => !source.includes('node_modules'),
+  });
   const ours = readdirSync(tarballs).map((name) => join(tarballs, name));
   const contract = ours.filter((path) => /signalbox-(plugin-api|testkit)-\d/.test(path));
   expect(contract).toHaveLength(2);
   run('npm', ['install', '--no-audit', '--no-fund', '--no-package-lock', '--no-save', ...contract], third);
-  run('npm', ['install', '--no-audit', '--no-fund', '--no-package-lock', '--no-save', 'typescript@7.0.2', '@types/node@24.19.4', ...contract], third);
+  run(
+    'npm',
+    [
+      'install',
+      '--no-audit',
+      '--no-fund',
+      '--no-package-lock',
+      '--no-save',
+      'typescript@7.0.2',
+      '@types/node@24.19.4',
+      ...contract,
+    ],
+    third,
+  );
   run('npm', ['run', 'build', '--if-present'], third);
   run('npm', ['pack', '--pack-destination', tarballs], third);
   writeFileSync(join(empty, 'package.json'), JSON.stringify({ name: 'empty', private: true, type: 'module' }));
-  run('npm', ['install', '--no-audit', '--no-fund', ...readdirSync(tarballs).map((name) => join(tarballs, name))], empty);
+  run(
+    'npm',
+    ['install', '--no-audit', '--no-fund', ...readdirSync(tarballs).map((name) => join(tarballs, name))],
+    empty,
+  );
 });
 
 afterAll(() => {
@@ -74,7 +112,9 @@ describe('every package', () => {
       const all = {};
       for (const name of names) all[name] = Object.keys(await import(name)).sort();
       console.log(JSON.stringify(all));`;
-    const exported = JSON.parse(run(node, ['--input-type=module', '-e', script], empty)) as { [name: string]: string[] };
+    const exported = JSON.parse(run(node, ['--input-type=module', '-e', script], empty)) as {
+      [name: string]: string[];
+    };
     expect(Object.keys(exported).length).toBeGreaterThan(12);
     const snapshot = join(root, 'test/packaging/exports.json');
     if (process.env['SIGNALBOX_UPDATE'] === '1') writeFileSync(snapshot, `${JSON.stringify(exported, null, 2)}\n`);
@@ -83,13 +123,18 @@ describe('every package', () => {
 
   test('has types that resolve for importers of every module system that it supports', () => {
     for (const name of readdirSync(tarballs).filter((file) => !/gateway|third|least-grams/.test(file))) {
-      run(node, [join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js'), '--profile', 'esm-only', join(tarballs, name)], root);
+      run(
+        node,
+        [join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js'), '--profile', 'esm-only', join(tarballs, name)],
+        root,
+      );
     }
   });
 });
 
 describe('the installed command', () => {
-  const signalbox = (...args: string[]): string => run(node, [join(empty, 'node_modules/.bin/signalbox'), ...args], empty);
+  const signalbox = (...args: string[]): string =>
+    run(node, [join(empty, 'node_modules/.bin/signalbox'), ...args], empty);
 
   test('tells its version and help', () => {
     expect(signalbox('--version')).toMatch(/^signalbox \d+\.\d+\.\d+\n$/);
@@ -97,7 +142,10 @@ describe('the installed command', () => {
   });
 
   test('checks a policy', () => {
-    writeFileSync(join(empty, 'one.route'), 'route when complexity > 50 to tier "70B" by least_tokens with affinity session\n');
+    writeFileSync(
+      join(empty, 'one.route'),
+      'route when complexity > 50 to tier "70B" by least_tokens with affinity session\n',
+    );
     signalbox('check', 'one.route');
     writeFileSync(join(empty, 'two.route'), 'default to tier "8B" by least_token\n');
     expect(() => signalbox('check', 'two.route')).toThrow(/least_tokens/);
@@ -107,30 +155,59 @@ describe('the installed command', () => {
     const example = join(empty, 'node_modules/signalbox-scorer-least-grams/policy.route');
     cpSync(example, join(empty, 'policy.route'));
     signalbox('check', 'policy.route');
-    writeFileSync(join(empty, 'request.json'), JSON.stringify({ model: 'auto', messages: [{ role: 'user', content: 'hello' }] }));
-    const explained = JSON.parse(signalbox('explain', 'policy.route', 'request.json', '--json', '--allow-plugin', 'signalbox-scorer-least-grams')) as object;
+    writeFileSync(
+      join(empty, 'request.json'),
+      JSON.stringify({ model: 'auto', messages: [{ role: 'user', content: 'hello' }] }),
+    );
+    const explained = JSON.parse(
+      signalbox('explain', 'policy.route', 'request.json', '--json', '--allow-plugin', 'signalbox-scorer-least-grams'),
+    ) as object;
     expect(JSON.stringify(explained)).toContain('least_grams');
   });
 });
 
 describe('plugin new', () => {
-  test.each(['scorer', 'filter', 'property', 'picker', 'signal'])('a new %s passes its contract suite, and a policy decides with it', (kind) => {
-    const name = `signalbox-${kind}-my-idea`;
-    run(node, [join(empty, 'node_modules/.bin/signalbox'), 'plugin', 'new', name, '--kind', kind], work);
-    const directory = join(work, name);
-    run('npm', ['install', '--no-audit', '--no-fund', '--no-package-lock', tarballOf('@signalbox/plugin-api'), tarballOf('@signalbox/testkit')], directory);
-    const tested = run(node, ['--test', '--test-reporter', 'tap'], directoryWithManifest(directory));
-    expect(Number(/^# pass (\d+)$/m.exec(tested)?.[1])).toBeGreaterThanOrEqual(5);
-    expect(tested).toMatch(/^# fail 0$/m);
-    const user = join(work, `user-of-${kind}`);
-    mkdirSync(join(user, 'node_modules'), { recursive: true });
-    writeFileSync(join(user, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module', dependencies: { [name]: '*' } }));
-    cpSync(directory, join(user, 'node_modules', name), { recursive: true });
-    cpSync(join(directory, 'policy.route'), join(user, 'policy.route'));
-    writeFileSync(join(user, 'request.json'), JSON.stringify({ model: 'llama-3.1-8b', messages: [{ role: 'user', content: 'wow!!!! such wow!' }] }));
-    const explained = run(node, [join(empty, 'node_modules/.bin/signalbox'), 'explain', 'policy.route', 'request.json'], user);
-    expect(explained).toMatch(/^→ 8B\//);
-  });
+  test.each(['scorer', 'filter', 'property', 'picker', 'signal'])(
+    'a new %s passes its contract suite, and a policy decides with it',
+    (kind) => {
+      const name = `signalbox-${kind}-my-idea`;
+      run(node, [join(empty, 'node_modules/.bin/signalbox'), 'plugin', 'new', name, '--kind', kind], work);
+      const directory = join(work, name);
+      run(
+        'npm',
+        [
+          'install',
+          '--no-audit',
+          '--no-fund',
+          '--no-package-lock',
+          tarballOf('@signalbox/plugin-api'),
+          tarballOf('@signalbox/testkit'),
+        ],
+        directory,
+      );
+      const tested = run(node, ['--test', '--test-reporter', 'tap'], directoryWithManifest(directory));
+      expect(Number(/^# pass (\d+)$/m.exec(tested)?.[1])).toBeGreaterThanOrEqual(5);
+      expect(tested).toMatch(/^# fail 0$/m);
+      const user = join(work, `user-of-${kind}`);
+      mkdirSync(join(user, 'node_modules'), { recursive: true });
+      writeFileSync(
+        join(user, 'package.json'),
+        JSON.stringify({ name: 'user', private: true, type: 'module', dependencies: { [name]: '*' } }),
+      );
+      cpSync(directory, join(user, 'node_modules', name), { recursive: true });
+      cpSync(join(directory, 'policy.route'), join(user, 'policy.route'));
+      writeFileSync(
+        join(user, 'request.json'),
+        JSON.stringify({ model: 'llama-3.1-8b', messages: [{ role: 'user', content: 'wow!!!! such wow!' }] }),
+      );
+      const explained = run(
+        node,
+        [join(empty, 'node_modules/.bin/signalbox'), 'explain', 'policy.route', 'request.json'],
+        user,
+      );
+      expect(explained).toMatch(/^→ 8B\//);
+    },
+  );
 });
 
 function directoryWithManifest(directory: string): string {
@@ -142,7 +219,9 @@ test('the third-party scorer passes the contract suite from its packed tarball, 
   const alone = join(work, 'alone');
   mkdirSync(alone);
   writeFileSync(join(alone, 'package.json'), JSON.stringify({ name: 'alone', private: true, type: 'module' }));
-  const wanted = readdirSync(tarballs).filter((name) => /signalbox-(plugin-api|testkit|scorer-least-grams)-\d/.test(name));
+  const wanted = readdirSync(tarballs).filter((name) =>
+    /signalbox-(plugin-api|testkit|scorer-least-grams)-\d/.test(name),
+  );
   expect(wanted).toHaveLength(3);
   run('npm', ['install', '--no-audit', '--no-fund', ...wanted.map((name) => join(tarballs, name))], alone);
   writeFileSync(

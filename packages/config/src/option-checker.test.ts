@@ -25,7 +25,9 @@ test('all problems of a value come at once, each with the pointer of its value',
     '/horizon minimum',
     '/nested/deep type',
   ]);
-  expect(problems.find(({ keyword }) => keyword === 'additionalProperties')?.params).toEqual({ additionalProperty: 'extra' });
+  expect(problems.find(({ keyword }) => keyword === 'additionalProperties')?.params).toEqual({
+    additionalProperty: 'extra',
+  });
 });
 
 test('the value is not changed: defaults are the host rule of plugin-api', () => {

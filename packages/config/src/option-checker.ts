@@ -7,7 +7,13 @@ import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
  * for as long as the schema object lives. Throws a plain Error for a schema that is not valid itself, which is its author's mistake.
  */
 export function createOptionChecker(): CheckOptions {
-  const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false, useDefaults: false, coerceTypes: false });
+  const ajv = new Ajv2020({
+    allErrors: true,
+    strict: true,
+    strictTypes: false,
+    useDefaults: false,
+    coerceTypes: false,
+  });
   ajv.addVocabulary(['x-unit']);
   const compiled = new WeakMap<OptionSchema, ValidateFunction>();
   return (schema, value) => {

@@ -141,7 +141,11 @@ class RunningGateway implements Gateway {
     this.#options = options;
     this.#cwd = options.cwd ?? process.cwd();
     this.#logger = options.logger ?? silentLogger;
-    this.#loader = createPolicyLoader({ cwd: this.#cwd, allowPlugins: options.allowPlugins ?? [], strict: options.strict ?? false });
+    this.#loader = createPolicyLoader({
+      cwd: this.#cwd,
+      allowPlugins: options.allowPlugins ?? [],
+      strict: options.strict ?? false,
+    });
     this.#folder = dirname(resolve(this.#cwd, options.policyPath));
     const environment = options.environment ?? process.env;
     this.#readSecret = secretResolver(this.#folder, environment);
@@ -155,12 +159,13 @@ class RunningGateway implements Gateway {
       environment: (name) => environment[name],
     });
     this.#metrics = createMetrics({
-      endpoints: () =>
-        this.#core.endpoints().map(({ name, ...status }) => ({ ...status, endpoint: name })),
+      endpoints: () => this.#core.endpoints().map(({ name, ...status }) => ({ ...status, endpoint: name })),
       queues: () =>
-        this.#core.status().queues.flatMap(({ label, byPriority }) =>
-          Object.entries(byPriority).map(([priority, size]) => ({ tier: label, class: priority, size })),
-        ),
+        this.#core
+          .status()
+          .queues.flatMap(({ label, byPriority }) =>
+            Object.entries(byPriority).map(([priority, size]) => ({ tier: label, class: priority, size })),
+          ),
       panicking: () => tiersInPanic(this.#core.endpoints()),
       plugins: () => this.#pluginFigures(),
       leaseLeaks: () => this.#core.status().leaseFaults,
@@ -170,7 +175,8 @@ class RunningGateway implements Gateway {
 
   get definition(): GatewayDefinition {
     const active = this.#core.active;
-    if (active === undefined) throw new SignalboxError('the gateway has no policy', { code: 'no_policy', source: 'gateway' });
+    if (active === undefined)
+      throw new SignalboxError('the gateway has no policy', { code: 'no_policy', source: 'gateway' });
     return active.program.definitions.gateway;
   }
 
@@ -261,7 +267,11 @@ class RunningGateway implements Gateway {
     try {
       return readFileSync(resolve(this.#folder, path), 'utf8');
     } catch (cause) {
-      throw new SignalboxError(`the TLS file ${path} cannot be read: ${(cause as Error).message}`, { code: 'tls_unreadable', source: 'gateway', cause });
+      throw new SignalboxError(`the TLS file ${path} cannot be read: ${(cause as Error).message}`, {
+        code: 'tls_unreadable',
+        source: 'gateway',
+        cause,
+      });
     }
   }
 
@@ -295,7 +305,10 @@ class RunningGateway implements Gateway {
 
   #follow(loaded: LoadedPolicy): void {
     const program = loaded.program ?? this.#core.active?.program;
-    this.#watcher.follow([...loaded.paths, ...(program === undefined ? [] : keyFiles(program.definitions, this.#folder))]);
+    this.#watcher.follow([
+      ...loaded.paths,
+      ...(program === undefined ? [] : keyFiles(program.definitions, this.#folder)),
+    ]);
   }
 
   reload(): Promise<ReloadReport> {
@@ -327,7 +340,8 @@ class RunningGateway implements Gateway {
     this.#follow(loaded);
     const text = findingsText(loaded, this.#options.colour ?? false);
     const findings = toJsonReport(loaded.diagnostics, loaded.sources).diagnostics;
-    if (loaded.program === undefined || hasErrors(loaded.diagnostics)) return this.#reportOf(false, false, findings, text);
+    if (loaded.program === undefined || hasErrors(loaded.diagnostics))
+      return this.#reportOf(false, false, findings, text);
     const keys = this.#loadKeys(loaded.program);
     const keysChanged = keys?.fingerprint !== this.#keys?.fingerprint;
     if (loaded.program.hash === this.#core.active?.program.hash) {
@@ -340,13 +354,24 @@ class RunningGateway implements Gateway {
 
   #reportOf(ok: boolean, changed: boolean, diagnostics: readonly unknown[], text: string): ReloadReport {
     const active = this.#core.active;
-    return { ok, changed, keys: this.#keys?.size ?? null, keysChanged: false, policy: active?.id ?? '', generation: active?.generation ?? 0, diagnostics, text };
+    return {
+      ok,
+      changed,
+      keys: this.#keys?.size ?? null,
+      keysChanged: false,
+      policy: active?.id ?? '',
+      generation: active?.generation ?? 0,
+      diagnostics,
+      text,
+    };
   }
 
   async #prepare(loaded: LoadedPolicy): Promise<PolicyVersion> {
-    if (loaded.program === undefined) throw new SignalboxError('the policy has errors', { code: 'policy_refused', source: 'gateway' });
+    if (loaded.program === undefined)
+      throw new SignalboxError('the policy has errors', { code: 'policy_refused', source: 'gateway' });
     const plugins = await Promise.all([...loaded.packages.values()].map(importPlugin));
-    const program = this.#options.transform === undefined ? loaded.program : await this.#options.transform(loaded.program);
+    const program =
+      this.#options.transform === undefined ? loaded.program : await this.#options.transform(loaded.program);
     return this.#core.prepare(program, [...BUILTIN_PLUGINS, ...plugins]);
   }
 
@@ -446,5 +471,7 @@ function tiersInPanic(endpoints: readonly EndpointStatus[]): string[] {
     endpoints.filter(({ defined, state }) => defined && state !== 'draining'),
     ({ tier }) => tier,
   );
-  return [...tiers].filter(([, members]) => members.filter(({ healthy }) => healthy).length * 2 < members.length).map(([tier]) => tier);
+  return [...tiers]
+    .filter(([, members]) => members.filter(({ healthy }) => healthy).length * 2 < members.length)
+    .map(([tier]) => tier);
 }

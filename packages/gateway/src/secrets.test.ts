@@ -12,7 +12,8 @@ test('secrets come from the environment, or from a file beside the policy withou
     const resolve = secretResolver(folder, { KEY: 'sk-env', NOTHING: '' });
     expect(resolve({ env: 'KEY' })).toBe('sk-env');
     expect(resolve({ file: 'key' })).toBe('sk-1 2');
-    for (const missing of [{ env: 'NOTHING' }, { env: 'ABSENT' }, { file: 'empty' }, { file: 'absent' }]) expect(resolve(missing)).toBeUndefined();
+    for (const missing of [{ env: 'NOTHING' }, { env: 'ABSENT' }, { file: 'empty' }, { file: 'absent' }])
+      expect(resolve(missing)).toBeUndefined();
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

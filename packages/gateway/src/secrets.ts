@@ -6,7 +6,10 @@ import type { SecretRef } from '@signalbox/policy';
  * Reads secrets by reference: an environment variable, or a file relative to the policy's folder, of which trailing line breaks are cut.
  * `undefined` for one that is missing, empty or unreadable.
  */
-export function secretResolver(folder: string, env: { readonly [name: string]: string | undefined }): (ref: SecretRef) => string | undefined {
+export function secretResolver(
+  folder: string,
+  env: { readonly [name: string]: string | undefined },
+): (ref: SecretRef) => string | undefined {
   return (ref) => {
     if ('env' in ref) return env[ref.env] || undefined;
     try {

@@ -17,7 +17,8 @@ function invalid(plugin: unknown, what: string): SignalboxError {
  * Throws a SignalboxError `plugin_invalid`, or `plugin_api_version` for a version that this package does not speak.
  */
 export function definePlugin<const P extends Plugin>(plugin: P): P {
-  if (typeof plugin !== 'object' || plugin === null) throw invalid(plugin, 'expected an object with name, apiVersion and provides');
+  if (typeof plugin !== 'object' || plugin === null)
+    throw invalid(plugin, 'expected an object with name, apiVersion and provides');
   if (typeof plugin.name !== 'string' || !/^[a-z][a-z0-9-]*$/.test(plugin.name)) {
     throw invalid(plugin, `name must be kebab-case, got ${JSON.stringify(plugin.name)}`);
   }
@@ -27,7 +28,8 @@ export function definePlugin<const P extends Plugin>(plugin: P): P {
       { code: 'plugin_api_version', source: 'plugin' },
     );
   }
-  if (typeof plugin.provides !== 'object' || plugin.provides === null) throw invalid(plugin, 'provides must be an object of kinds');
+  if (typeof plugin.provides !== 'object' || plugin.provides === null)
+    throw invalid(plugin, 'provides must be an object of kinds');
   let names = 0;
   for (const kind of Object.keys(plugin.provides)) {
     if (!(PLUGIN_KINDS as readonly string[]).includes(kind)) {
@@ -35,9 +37,11 @@ export function definePlugin<const P extends Plugin>(plugin: P): P {
     }
     for (const [name, definition] of Object.entries(plugin.provides[kind as PluginKind] ?? {})) {
       names++;
-      if (!name.split('.').every((part) => WORD.test(part))) throw invalid(plugin, `${kind} "${name}" must be lower_snake_case`);
+      if (!name.split('.').every((part) => WORD.test(part)))
+        throw invalid(plugin, `${kind} "${name}" must be lower_snake_case`);
       const given = definition as { expression?: unknown; setup?: unknown; doc?: unknown };
-      if (typeof given.doc !== 'string' || given.doc === '') throw invalid(plugin, `${kind} "${name}" needs a doc text`);
+      if (typeof given.doc !== 'string' || given.doc === '')
+        throw invalid(plugin, `${kind} "${name}" needs a doc text`);
       const hasExpression = typeof given.expression === 'string';
       const hasSetup = typeof given.setup === 'function';
       if (hasExpression === hasSetup) {

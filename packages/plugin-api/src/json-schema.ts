@@ -51,7 +51,8 @@ export function applyOptionDefaults(schema: OptionSchema, value: Json | undefine
     if (schema.type !== 'object') return undefined;
     value = {};
   }
-  if (schema.properties === undefined || typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (schema.properties === undefined || typeof value !== 'object' || value === null || Array.isArray(value))
+    return value;
   const filled: Mutable = { ...(value as { readonly [key: string]: Json }) };
   for (const [name, property] of Object.entries(schema.properties)) {
     const own = Object.hasOwn(filled, name) ? filled[name] : undefined;

@@ -29,13 +29,26 @@ export interface PluginManifest {
   readonly entries: readonly ManifestEntry[];
 }
 
-const COPIED = ['doc', 'options', 'positional', 'reads', 'type', 'known', 'cost', 'scope', 'expression', 'arguments'] as const;
+const COPIED = [
+  'doc',
+  'options',
+  'positional',
+  'reads',
+  'type',
+  'known',
+  'cost',
+  'scope',
+  'expression',
+  'arguments',
+] as const;
 
 /** The manifest of a plugin, entries sorted by kind and name so that generated files are stable. */
 export function toManifest(plugin: Plugin): PluginManifest {
   const entries: ManifestEntry[] = [];
   for (const kind of PLUGIN_KINDS) {
-    for (const [name, definition] of Object.entries(plugin.provides[kind] ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    for (const [name, definition] of Object.entries(plugin.provides[kind] ?? {}).toSorted(([a], [b]) =>
+      a < b ? -1 : 1,
+    )) {
       const entry: { [key: string]: unknown } = { kind, name };
       for (const field of COPIED) {
         const value = (definition as unknown as { [key: string]: unknown })[field];

@@ -1,6 +1,5 @@
 // perf: these run for every scored decision, over arrays of up to some thousand candidates.
 
-
 /**
  * Clamps `scores[0..n)` into [0, 1] in place; NaN and infinities become 0. Returns how many were not finite.
  */

@@ -66,7 +66,15 @@ export { checkOptionsPlainly } from './check/check-options.ts';
 export type { PluginProblem, ResolvedPlugin } from './check/work.ts';
 export { createCatalogue, entriesOf, tableOfManifest } from './check/catalogue/catalogue.ts';
 export type { NameTable } from './check/catalogue/catalogue.ts';
-export type { AdmissionEntry, CatalogueEntry, Parameter, PickerEntry, PropertyEntry, ScorerEntry, SignalEntry } from './check/catalogue/entries.ts';
+export type {
+  AdmissionEntry,
+  CatalogueEntry,
+  Parameter,
+  PickerEntry,
+  PropertyEntry,
+  ScorerEntry,
+  SignalEntry,
+} from './check/catalogue/entries.ts';
 export { defineKeys, defineKinds } from './check/catalogue/define-kinds.ts';
 export { modifiers } from './check/catalogue/modifiers.ts';
 export type { ModifierPlace, ModifierSpec } from './check/catalogue/modifiers.ts';

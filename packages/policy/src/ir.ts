@@ -31,7 +31,9 @@ export interface PolicyProgram {
 export type Scope = 'constant' | 'request' | 'candidate';
 
 /** Where a name comes from: the built-in catalogue, or a plugin (its manifest's `name`). */
-export type Provider = { readonly kind: 'builtin' } | { readonly kind: 'plugin'; readonly plugin: string; readonly use?: number };
+export type Provider =
+  | { readonly kind: 'builtin' }
+  | { readonly kind: 'plugin'; readonly plugin: string; readonly use?: number };
 
 /**
  * A request- or cluster-scope value, with the arguments it was written with. `key` is the catalogue key without scope prefix:
@@ -77,30 +79,60 @@ export type Expression =
   | (ExpressionBase & { readonly kind: 'signal'; readonly index: number })
   | (ExpressionBase & { readonly kind: 'property'; readonly index: number })
   | (ExpressionBase & { readonly kind: 'negate'; readonly operand: Expression })
-  | (ExpressionBase & { readonly kind: 'arithmetic'; readonly op: '+' | '-' | '*' | '/'; readonly left: Expression; readonly right: Expression })
+  | (ExpressionBase & {
+      readonly kind: 'arithmetic';
+      readonly op: '+' | '-' | '*' | '/';
+      readonly left: Expression;
+      readonly right: Expression;
+    })
   /** Unknown if an operand is. `<` and its like are for numbers only. */
-  | (ExpressionBase & { readonly kind: 'compare'; readonly op: '==' | '!=' | '<' | '<=' | '>' | '>='; readonly left: Expression; readonly right: Expression })
+  | (ExpressionBase & {
+      readonly kind: 'compare';
+      readonly op: '==' | '!=' | '<' | '<=' | '>' | '>=';
+      readonly left: Expression;
+      readonly right: Expression;
+    })
   | (ExpressionBase & { readonly kind: 'and' | 'or'; readonly operands: readonly Expression[] })
   | (ExpressionBase & { readonly kind: 'not'; readonly operand: Expression })
   /** low ≤ value ≤ high. */
-  | (ExpressionBase & { readonly kind: 'between'; readonly value: Expression; readonly low: Expression; readonly high: Expression })
+  | (ExpressionBase & {
+      readonly kind: 'between';
+      readonly value: Expression;
+      readonly low: Expression;
+      readonly high: Expression;
+    })
   /** True on a match; without one, unknown if a member (or the value) is unknown. `list` is of list type; a constant list or an expression. */
   | (ExpressionBase & { readonly kind: 'in'; readonly value: Expression; readonly list: Expression })
   /** A list literal with at least one member that is not constant. */
   | (ExpressionBase & { readonly kind: 'list'; readonly members: readonly Expression[] })
   /** Searches. For `prompt` only the first 16 KiB are seen, and no match in a longer one is unknown. */
-  | (ExpressionBase & { readonly kind: 'matches'; readonly value: Expression; readonly pattern: string; readonly flags: string; readonly prompt: boolean })
+  | (ExpressionBase & {
+      readonly kind: 'matches';
+      readonly value: Expression;
+      readonly pattern: string;
+      readonly flags: string;
+      readonly prompt: boolean;
+    })
   /** Substring, or membership of a list. */
   | (ExpressionBase & { readonly kind: 'contains'; readonly value: Expression; readonly part: Expression })
   /** Never unknown. */
   | (ExpressionBase & { readonly kind: 'exists'; readonly operand: Expression })
   | (ExpressionBase & { readonly kind: 'coalesce'; readonly left: Expression; readonly right: Expression })
-  | (ExpressionBase & { readonly kind: 'call'; readonly function: BuiltinFunction; readonly arguments: readonly Expression[] })
+  | (ExpressionBase & {
+      readonly kind: 'call';
+      readonly function: BuiltinFunction;
+      readonly arguments: readonly Expression[];
+    })
   /**
    * Over the target's healthy, not draining endpoints as a whole (absent: every endpoint). Unknown members are skipped by min, max, avg,
    * sum; `count` counts known true ones; `any` and `all` are Kleene. Over an empty pool: unknown, but count and sum 0.
    */
-  | (ExpressionBase & { readonly kind: 'aggregate'; readonly function: 'min' | 'max' | 'avg' | 'sum' | 'count' | 'any' | 'all'; readonly body: Expression; readonly target?: TargetRef });
+  | (ExpressionBase & {
+      readonly kind: 'aggregate';
+      readonly function: 'min' | 'max' | 'avg' | 'sum' | 'count' | 'any' | 'all';
+      readonly body: Expression;
+      readonly target?: TargetRef;
+    });
 
 /**
  * min, max, clamp of values (unknown if an argument is unknown); conversions, whose rubbish is unknown: `number(s)`, `duration(s, unit)`
@@ -188,9 +220,24 @@ export type ScorerRef =
    * An inlined candidate expression: a scorer that its manifest gives as an expression, or `lowest(x)` / `highest(x)`. `direction`
    * `lowest` and `highest` are raw values that the host min–max normalises in a sum; `score` is in [0, 1] and clamped.
    */
-  | { readonly kind: 'expression'; readonly name: string; readonly expression: Expression; readonly direction: 'lowest' | 'highest' | 'score'; readonly span: Span }
+  | {
+      readonly kind: 'expression';
+      readonly name: string;
+      readonly expression: Expression;
+      readonly direction: 'lowest' | 'highest' | 'score';
+      readonly span: Span;
+    }
   /** A scorer given by function. `cost`: raw cost, lower is better. */
-  | { readonly kind: 'function'; readonly name: string; readonly provider: Provider; readonly options: { readonly [name: string]: Json }; readonly cost: boolean; readonly instance: 'rule' | 'policy'; readonly reads: readonly string[]; readonly span: Span };
+  | {
+      readonly kind: 'function';
+      readonly name: string;
+      readonly provider: Provider;
+      readonly options: { readonly [name: string]: Json };
+      readonly cost: boolean;
+      readonly instance: 'rule' | 'policy';
+      readonly reads: readonly string[];
+      readonly span: Span;
+    };
 
 export interface PickRef {
   readonly name: string;
@@ -200,7 +247,14 @@ export interface PickRef {
 }
 
 /** A cause for which a retry or fallback applies. */
-export type FailureCause = 'saturated' | 'connect' | 'error' | 'timeout' | 'first_token' | 'rate_limited' | 'context_exceeded';
+export type FailureCause =
+  | 'saturated'
+  | 'connect'
+  | 'error'
+  | 'timeout'
+  | 'first_token'
+  | 'rate_limited'
+  | 'context_exceeded';
 
 /** Modifiers after merging a group's with the rule's own. Durations are request-scope expressions in seconds. */
 export interface Modifiers {
@@ -211,7 +265,11 @@ export interface Modifiers {
   readonly idle?: Expression;
   /** Without `on`: for what is always safe to repeat (no connection, 503, 429, no first token, an error event before any output). */
   readonly retry?: { readonly attempts: number; readonly on?: readonly FailureCause[] };
-  readonly fallbacks?: readonly { readonly target: TargetRef; readonly on: readonly FailureCause[]; readonly span: Span }[];
+  readonly fallbacks?: readonly {
+    readonly target: TargetRef;
+    readonly on: readonly FailureCause[];
+    readonly span: Span;
+  }[];
   readonly hedge?: { readonly after?: Expression; readonly share?: number };
   readonly mirror?: readonly { readonly target: TargetRef; readonly share: number }[];
   /** The split's key. */
@@ -258,14 +316,40 @@ export type SecretRef = { readonly env: string } | { readonly file: string };
 export interface Definitions {
   readonly gateway: GatewayDefinition;
   readonly tiers: readonly TierDefinition[];
-  readonly slos: readonly { readonly name: string; readonly ttft?: number; readonly tpot?: number; readonly latency?: number; readonly span: Span }[];
+  readonly slos: readonly {
+    readonly name: string;
+    readonly ttft?: number;
+    readonly tpot?: number;
+    readonly latency?: number;
+    readonly span: Span;
+  }[];
   readonly tenants: readonly TenantDefinition[];
   readonly limits: readonly LimitDefinition[];
-  readonly alarms: readonly { readonly name: string; readonly when: Expression; readonly until?: Expression; readonly for: number; readonly span: Span }[];
-  readonly params: readonly { readonly name: string; readonly env?: string; readonly default?: Value; readonly type: ValueType; readonly span: Span }[];
+  readonly alarms: readonly {
+    readonly name: string;
+    readonly when: Expression;
+    readonly until?: Expression;
+    readonly for: number;
+    readonly span: Span;
+  }[];
+  readonly params: readonly {
+    readonly name: string;
+    readonly env?: string;
+    readonly default?: Value;
+    readonly type: ValueType;
+    readonly span: Span;
+  }[];
   /** Endpoints from outside and hardware profiles, with keys and values as written (numbers canonical): for whoever runs them to check. */
-  readonly discoveries?: readonly { readonly name: string; readonly options: { readonly [key: string]: Json }; readonly span: Span }[];
-  readonly profiles?: readonly { readonly name: string; readonly options: { readonly [key: string]: Json }; readonly span: Span }[];
+  readonly discoveries?: readonly {
+    readonly name: string;
+    readonly options: { readonly [key: string]: Json };
+    readonly span: Span;
+  }[];
+  readonly profiles?: readonly {
+    readonly name: string;
+    readonly options: { readonly [key: string]: Json };
+    readonly span: Span;
+  }[];
 }
 
 export interface GatewayDefinition {

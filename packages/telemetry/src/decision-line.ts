@@ -39,7 +39,9 @@ export function decisionLogFields(record: DecisionRecord): LogFields {
 export function decisionText(record: DecisionRecord): string {
   const where = record.endpoint === '' ? `✗ ${record.code}` : `→ ${record.endpoint}`;
   const parts = [`${record.status} ${record.route === '' ? '(no route)' : `"${record.route}"`} ${where}`];
-  const notable = record.reasons.filter((reason) => reason !== 'matched' && reason !== 'default' && reason !== record.code);
+  const notable = record.reasons.filter(
+    (reason) => reason !== 'matched' && reason !== 'default' && reason !== record.code,
+  );
   if (notable.length > 0) parts.push(notable.join(', '));
   const signals = Object.entries(record.signals)
     .filter(([, value]) => typeof value === 'number' || typeof value === 'boolean')

@@ -9,7 +9,19 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
 export const LOG_LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
 
 /** Field names whose value never reaches a log, whoever passes them. */
-const SECRET_FIELDS = ['authorization', 'api_key', 'apiKey', 'key', 'cookie', 'password', 'secret', 'token', 'prompt', 'body', 'messages'];
+const SECRET_FIELDS = [
+  'authorization',
+  'api_key',
+  'apiKey',
+  'key',
+  'cookie',
+  'password',
+  'secret',
+  'token',
+  'prompt',
+  'body',
+  'messages',
+];
 
 export interface LoggerOptions {
   readonly level: LogLevel;

@@ -1,6 +1,13 @@
 import { Registry } from 'prom-client';
 import type { DecisionRecord } from './decision-record.ts';
-import { createHistogram, DECISION_BOUNDS, DURATION_BOUNDS, INTER_TOKEN_BOUNDS, observe, TTFT_BOUNDS } from './histogram.ts';
+import {
+  createHistogram,
+  DECISION_BOUNDS,
+  DURATION_BOUNDS,
+  INTER_TOKEN_BOUNDS,
+  observe,
+  TTFT_BOUNDS,
+} from './histogram.ts';
 import type { Histogram } from './histogram.ts';
 
 /** The state of one endpoint when metrics are scraped. */
@@ -102,7 +109,10 @@ export function createMetrics(source: MetricsSource): Metrics {
     observe(series.duration, decision.durationMs / 1000);
     observe(decisions, decision.decideMs / 1000);
     if (decision.queuedMs > 0) {
-      observe(upsert(queueWaits, [decision.shed?.queue ?? decision.tier], () => createHistogram(DURATION_BOUNDS)), decision.queuedMs / 1000);
+      observe(
+        upsert(queueWaits, [decision.shed?.queue ?? decision.tier], () => createHistogram(DURATION_BOUNDS)),
+        decision.queuedMs / 1000,
+      );
     }
     if (decision.attempts.length > 1) {
       const key = [decision.tier, decision.code === '' ? 'recovered' : 'failed'].join(SEPARATOR);
@@ -125,7 +135,10 @@ export function createMetrics(source: MetricsSource): Metrics {
     if (decision.stream) {
       observe(counted.ttft, decision.ttftMs / 1000);
       if (decision.outputTokens > 1) {
-        observe(counted.interToken, (decision.durationMs - decision.queuedMs - decision.ttftMs) / 1000 / (decision.outputTokens - 1));
+        observe(
+          counted.interToken,
+          (decision.durationMs - decision.queuedMs - decision.ttftMs) / 1000 / (decision.outputTokens - 1),
+        );
       }
     }
     counted.input += decision.inputTokens || 0;
@@ -135,10 +148,18 @@ export function createMetrics(source: MetricsSource): Metrics {
 
   function recordUnrouted(status: number, code: string, durationMs: number): void {
     const labels = ['', '', 'other', String(status), code];
-    observe(upsert(requests, labels, () => ({ labels, duration: createHistogram(DURATION_BOUNDS) })).duration, durationMs / 1000);
+    observe(
+      upsert(requests, labels, () => ({ labels, duration: createHistogram(DURATION_BOUNDS) })).duration,
+      durationMs / 1000,
+    );
   }
 
-  function define(name: string, help: string, type: 'counter' | 'gauge' | 'histogram', values: () => MetricValue[]): void {
+  function define(
+    name: string,
+    help: string,
+    type: 'counter' | 'gauge' | 'histogram',
+    values: () => MetricValue[],
+  ): void {
     const metric = {
       name: PREFIX + name,
       help,
@@ -151,10 +172,15 @@ export function createMetrics(source: MetricsSource): Metrics {
 
   const requestLabels = ['route', 'tier', 'model', 'code', 'reason'];
   define('requests_total', 'Finished requests', 'counter', () =>
-    [...requests.values()].map(({ labels, duration }) => ({ labels: named(requestLabels, labels), value: duration.count })),
+    [...requests.values()].map(({ labels, duration }) => ({
+      labels: named(requestLabels, labels),
+      value: duration.count,
+    })),
   );
   define('request_duration_seconds', 'Time from receipt to the end of the answer', 'histogram', () =>
-    [...requests.values()].flatMap(({ labels, duration }) => buckets('request_duration_seconds', named(requestLabels, labels), duration)),
+    [...requests.values()].flatMap(({ labels, duration }) =>
+      buckets('request_duration_seconds', named(requestLabels, labels), duration),
+    ),
   );
   define('ttft_seconds', 'Time from receipt to the first data event of a stream', 'histogram', () =>
     [...tokens.values()].flatMap(({ labels, ttft }) => buckets('ttft_seconds', named(['tier', 'model'], labels), ttft)),
@@ -172,11 +198,23 @@ export function createMetrics(source: MetricsSource): Metrics {
       })),
     ),
   );
-  const endpointGauge = (name: string, help: string, value: (gauges: EndpointGauges) => number, type: 'gauge' | 'counter' = 'gauge') =>
+  const endpointGauge = (
+    name: string,
+    help: string,
+    value: (gauges: EndpointGauges) => number,
+    type: 'gauge' | 'counter' = 'gauge',
+  ) =>
     define(name, help, type, () =>
-      [...source.endpoints()].map((gauges) => ({ labels: { tier: gauges.tier, endpoint: gauges.endpoint }, value: value(gauges) })),
+      [...source.endpoints()].map((gauges) => ({
+        labels: { tier: gauges.tier, endpoint: gauges.endpoint },
+        value: value(gauges),
+      })),
     );
-  endpointGauge('inflight_requests', 'Requests in flight by the gateway’s own ledger', (gauges) => gauges.inflightRequests);
+  endpointGauge(
+    'inflight_requests',
+    'Requests in flight by the gateway’s own ledger',
+    (gauges) => gauges.inflightRequests,
+  );
   endpointGauge('inflight_tokens', 'Tokens in flight by the gateway’s own ledger', (gauges) => gauges.inflightTokens);
   endpointGauge('endpoint_healthy', '1 while the endpoint is not ejected', (gauges) => (gauges.healthy ? 1 : 0));
   endpointGauge('ejections_total', 'Times the endpoint was ejected', (gauges) => gauges.ejections, 'counter');
@@ -195,15 +233,25 @@ export function createMetrics(source: MetricsSource): Metrics {
   define('panic_active', '1 while health is ignored because too few endpoints of the tier are healthy', 'gauge', () =>
     [...source.panicking()].map((tier) => ({ labels: { tier }, value: 1 })),
   );
-  define('plugin_errors_total', 'Calls into a plugin that threw, and values it gave that are no numbers', 'counter', () =>
-    [...source.plugins()].map(({ plugin, errors, invalidValues }) => ({ labels: { plugin }, value: errors + invalidValues })),
+  define(
+    'plugin_errors_total',
+    'Calls into a plugin that threw, and values it gave that are no numbers',
+    'counter',
+    () =>
+      [...source.plugins()].map(({ plugin, errors, invalidValues }) => ({
+        labels: { plugin },
+        value: errors + invalidValues,
+      })),
   );
   define('decision_seconds', 'Time to decide: admit, route, filter, score, pick', 'histogram', () =>
     buckets('decision_seconds', {}, decisions),
   );
-  define('lease_leak_total', 'Leases that were not released by the path that took them; above 0 is a bug', 'counter', () => [
-    { labels: {}, value: source.leaseLeaks() },
-  ]);
+  define(
+    'lease_leak_total',
+    'Leases that were not released by the path that took them; above 0 is a bug',
+    'counter',
+    () => [{ labels: {}, value: source.leaseLeaks() }],
+  );
   define('audit_records_total', 'Lines of the audit file', 'counter', () => {
     const audit = source.audit?.();
     if (audit === undefined) return [];
@@ -212,9 +260,21 @@ export function createMetrics(source: MetricsSource): Metrics {
   const single = (name: string, help: string, type: 'counter' | 'gauge', value: () => number) =>
     define(name, help, type, () => [{ labels: {}, value: value() }]);
   single('config_reloads_total', 'Policy reloads that were tried', 'counter', () => config.reloads);
-  single('config_reload_failures_total', 'Policy reloads that left the last good version in force', 'counter', () => config.failures);
-  single('config_last_reload_successful', '1 if the last reload took effect', 'gauge', () => (config.lastSuccessful ? 1 : 0));
-  single('config_last_reload_success_timestamp_seconds', 'When a policy last took effect', 'gauge', () => config.lastSuccessEpochSeconds);
+  single(
+    'config_reload_failures_total',
+    'Policy reloads that left the last good version in force',
+    'counter',
+    () => config.failures,
+  );
+  single('config_last_reload_successful', '1 if the last reload took effect', 'gauge', () =>
+    config.lastSuccessful ? 1 : 0,
+  );
+  single(
+    'config_last_reload_success_timestamp_seconds',
+    'When a policy last took effect',
+    'gauge',
+    () => config.lastSuccessEpochSeconds,
+  );
   define('config_hash_info', 'The policy version in force', 'gauge', () =>
     config.hash === '' ? [] : [{ labels: { hash: config.hash }, value: 1 }],
   );

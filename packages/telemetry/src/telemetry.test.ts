@@ -45,7 +45,9 @@ function record(change: Partial<DecisionRecord> = {}): DecisionRecord {
 }
 
 const idle: MetricsSource = {
-  endpoints: () => [{ tier: '70B', endpoint: '70B/1', inflightRequests: 2, inflightTokens: 99, healthy: true, ejections: 0 }],
+  endpoints: () => [
+    { tier: '70B', endpoint: '70B/1', inflightRequests: 2, inflightTokens: 99, healthy: true, ejections: 0 },
+  ],
   queues: () => [{ tier: '70B', class: 'normal', size: 3 }],
   panicking: () => [],
   plugins: () => [{ plugin: 'strategies', errors: 1, invalidValues: 2 }],
@@ -64,9 +66,13 @@ test('requests are counted by route, tier, model, code and reason, and a model t
   metrics.setModels(['auto']);
   metrics.record(record());
   metrics.record(record());
-  metrics.record(record({ model: 'attacker-chosen', status: 503, code: 'no_endpoint', attempts: [], tier: '', endpoint: '' }));
+  metrics.record(
+    record({ model: 'attacker-chosen', status: 503, code: 'no_endpoint', attempts: [], tier: '', endpoint: '' }),
+  );
   const text = await metrics.expose();
-  expect(text).toContain('signalbox_requests_total{route="hard",tier="70B",model="auto",code="200",reason="matched"} 2');
+  expect(text).toContain(
+    'signalbox_requests_total{route="hard",tier="70B",model="auto",code="200",reason="matched"} 2',
+  );
   expect(text).toContain('model="other",code="503",reason="no_endpoint"} 1');
   expect(text).not.toContain('attacker');
   expect(text).toContain('signalbox_ttft_seconds_bucket{le="0.1",tier="70B",model="auto"} 2');
@@ -81,7 +87,9 @@ test('requests are counted by route, tier, model, code and reason, and a model t
 test('what overload protection refuses is counted by queue, class and reason', async () => {
   const metrics = createMetrics(idle);
   const refused: Partial<DecisionRecord> = { verdict: 'refused', status: 503, attempts: [], tier: '', endpoint: '' };
-  metrics.record(record({ ...refused, code: 'queue_timeout', queuedMs: 900, shed: { queue: 'brown-out', class: 'low' } }));
+  metrics.record(
+    record({ ...refused, code: 'queue_timeout', queuedMs: 900, shed: { queue: 'brown-out', class: 'low' } }),
+  );
   metrics.record(record({ ...refused, code: 'shed', shed: { queue: '', class: 'normal' } }));
   metrics.record(record({ ...refused, code: 'no_endpoint' }));
   const text = await metrics.expose();
@@ -94,7 +102,9 @@ test('what overload protection refuses is counted by queue, class and reason', a
 test('a request that no policy saw is counted by its code', async () => {
   const metrics = createMetrics(idle);
   metrics.recordUnrouted(413, 'request_too_large', 3);
-  expect(await metrics.expose()).toContain('signalbox_requests_total{route="",tier="",model="other",code="413",reason="request_too_large"} 1');
+  expect(await metrics.expose()).toContain(
+    'signalbox_requests_total{route="",tier="",model="other",code="413",reason="request_too_large"} 1',
+  );
 });
 
 test('the history keeps the newest records and finds one by request id', () => {
@@ -107,10 +117,21 @@ test('the history keeps the newest records and finds one by request id', () => {
 });
 
 test('the line for people tells route, endpoint, signals and times', () => {
-  expect(decisionText(record())).toBe('200 "hard" → 70B/1 · complexity 72 · first token 84 ms · 1.20 s · 38 → 61 tokens');
-  expect(decisionText(record({ endpoint: '', status: 503, code: 'no_endpoint', reasons: ['no_endpoint'], inputTokens: NaN, ttftMs: NaN }))).toBe(
-    '503 "hard" ✗ no_endpoint · complexity 72 · 1.20 s',
+  expect(decisionText(record())).toBe(
+    '200 "hard" → 70B/1 · complexity 72 · first token 84 ms · 1.20 s · 38 → 61 tokens',
   );
+  expect(
+    decisionText(
+      record({
+        endpoint: '',
+        status: 503,
+        code: 'no_endpoint',
+        reasons: ['no_endpoint'],
+        inputTokens: NaN,
+        ttftMs: NaN,
+      }),
+    ),
+  ).toBe('503 "hard" ✗ no_endpoint · complexity 72 · 1.20 s');
 });
 
 test('log fields hold scalars only and leave unknown numbers out', () => {
@@ -135,5 +156,12 @@ test('the request log is one line for each request at level info, and nothing ab
   createDecisionLog({ level: 'info', destination })(record());
   createDecisionLog({ level: 'warn', destination })(record());
   expect(lines).toHaveLength(1);
-  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'info', msg: 'request', request_id: 'r-1', endpoint: '70B/1', status: 200, ttft_ms: 84 });
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+    level: 'info',
+    msg: 'request',
+    request_id: 'r-1',
+    endpoint: '70B/1',
+    status: 200,
+    ttft_ms: 84,
+  });
 });

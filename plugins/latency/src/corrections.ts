@@ -66,10 +66,10 @@ export function createCorrections({ clock, windowMs, percentile }: CorrectionOpt
         mean[slot] = ratio;
         variance[slot] = 0;
       }
-      learned[slot] = Math.max(LOWEST, mean[slot]! + deviations * Math.sqrt(variance[slot]!));
+      learned[slot] = Math.max(LOWEST, mean[slot] + deviations * Math.sqrt(variance[slot]));
       learnedAt[slot] = clock.now();
       // Of logarithms, so that twice as fast and twice as slow cancel out.
-      const log = Math.log(learned[slot]!);
+      const log = Math.log(learned[slot]);
       fleetLog = fleetLog === fleetLog ? fleetLog + STEP * (log - fleetLog) : log;
       fleetFactor = OPTIMISM * Math.exp(fleetLog);
       fleetAt = learnedAt[slot]!;

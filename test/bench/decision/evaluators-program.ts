@@ -3,11 +3,45 @@ import type { Expression, PolicyProgram } from '../../../packages/policy/src/ind
 const span = { file: 'bench.route', start: 0, end: 0 };
 const number = (value: number): Expression => ({ kind: 'constant', value, type: 'number', scope: 'constant', span });
 const text = (value: string): Expression => ({ kind: 'constant', value, type: 'string', scope: 'constant', span });
-const property = (index: number): Expression => ({ kind: 'property', index, type: PROPERTIES[index]?.type ?? 'number', scope: 'candidate', span });
-const signal = (index: number): Expression => ({ kind: 'signal', index, type: SIGNALS[index]?.type ?? 'number', scope: 'request', span });
-const arithmetic = (op: '+' | '*' | '/', left: Expression, right: Expression): Expression => ({ kind: 'arithmetic', op, left, right, type: 'number', scope: 'candidate', span });
-const compare = (op: '==' | '<' | '>', left: Expression, right: Expression): Expression => ({ kind: 'compare', op, left, right, type: 'bool', scope: 'candidate', span });
-const and = (...operands: Expression[]): Expression => ({ kind: 'and', operands, type: 'bool', scope: 'candidate', span });
+const property = (index: number): Expression => ({
+  kind: 'property',
+  index,
+  type: PROPERTIES[index]?.type ?? 'number',
+  scope: 'candidate',
+  span,
+});
+const signal = (index: number): Expression => ({
+  kind: 'signal',
+  index,
+  type: SIGNALS[index]?.type ?? 'number',
+  scope: 'request',
+  span,
+});
+const arithmetic = (op: '+' | '*' | '/', left: Expression, right: Expression): Expression => ({
+  kind: 'arithmetic',
+  op,
+  left,
+  right,
+  type: 'number',
+  scope: 'candidate',
+  span,
+});
+const compare = (op: '==' | '<' | '>', left: Expression, right: Expression): Expression => ({
+  kind: 'compare',
+  op,
+  left,
+  right,
+  type: 'bool',
+  scope: 'candidate',
+  span,
+});
+const and = (...operands: Expression[]): Expression => ({
+  kind: 'and',
+  operands,
+  type: 'bool',
+  scope: 'candidate',
+  span,
+});
 const not = (operand: Expression): Expression => ({ kind: 'not', operand, type: 'bool', scope: 'candidate', span });
 
 const SIGNALS = [
@@ -32,19 +66,39 @@ export const score: Expression = arithmetic(
   '/',
   arithmetic(
     '+',
-    arithmetic('+', arithmetic('+', arithmetic('*', number(0.1), property(0)), property(1)), arithmetic('*', number(200), property(2))),
+    arithmetic(
+      '+',
+      arithmetic('+', arithmetic('*', number(0.1), property(0)), property(1)),
+      arithmetic('*', number(200), property(2)),
+    ),
     arithmetic('*', number(50), property(3)),
   ),
   property(4),
 );
 /** Numbers alone: `kv_cache_used < 90% and queue_depth < 100`. */
-export const numericGuard: Expression = and(compare('<', property(5), number(0.9)), compare('<', property(3), number(100)));
+export const numericGuard: Expression = and(
+  compare('<', property(5), number(0.9)),
+  compare('<', property(3), number(100)),
+);
 /** A text, a bool and a number: `region == "eu" and healthy and kv_cache_used < 90%`. */
-export const mixedGuard: Expression = and(compare('==', property(6), text('eu')), property(7), compare('<', property(5), number(0.9)));
+export const mixedGuard: Expression = and(
+  compare('==', property(6), text('eu')),
+  property(7),
+  compare('<', property(5), number(0.9)),
+);
 
 /** The `when`s of five rules: a pattern, two numbers and texts, a list, a number. */
 export const whens: readonly Expression[] = [
-  { kind: 'matches', value: signal(3), pattern: '^batch-', flags: '', prompt: false, type: 'bool', scope: 'request', span },
+  {
+    kind: 'matches',
+    value: signal(3),
+    pattern: '^batch-',
+    flags: '',
+    prompt: false,
+    type: 'bool',
+    scope: 'request',
+    span,
+  },
   and(compare('>', signal(1), number(32_000)), not(compare('==', signal(2), text('us')))),
   {
     kind: 'in',
@@ -104,7 +158,17 @@ export const program: PolicyProgram = {
         targets: [{ target: { kind: 'any' } }],
         split: false,
         ...(where === undefined ? {} : { where }),
-        by: [{ span, terms: [{ weight: 1, scorer: { kind: 'expression', name: 'bench', expression: score, direction: 'lowest', span } }] }],
+        by: [
+          {
+            span,
+            terms: [
+              {
+                weight: 1,
+                scorer: { kind: 'expression', name: 'bench', expression: score, direction: 'lowest', span },
+              },
+            ],
+          },
+        ],
         pick: { name: 'best', provider: builtin, options: {}, span },
         with: {},
       },

@@ -39,7 +39,8 @@ function fleetOf(size: number): Fleet {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return state / 2 ** 32;
   };
-  const column = (scale: number, floor = 0): Float64Array => Float64Array.from({ length: size }, () => floor + random() * scale);
+  const column = (scale: number, floor = 0): Float64Array =>
+    Float64Array.from({ length: size }, () => floor + random() * scale);
   return {
     numbers: [column(20_000), column(4000), column(40), column(120), column(3000, 300), column(1)],
     region: Array.from({ length: size }, () => (random() < 0.7 ? 'eu' : 'us')),
@@ -49,7 +50,11 @@ function fleetOf(size: number): Fleet {
 }
 
 function hostOf(fleet: Fleet): EvaluationHost {
-  const columns: readonly Column[] = [...fleet.numbers, fleet.region as unknown as Column, fleet.healthy as unknown as Column];
+  const columns: readonly Column[] = [
+    ...fleet.numbers,
+    fleet.region as unknown as Column,
+    fleet.healthy as unknown as Column,
+  ];
   return {
     n: Float64Array.of(72, 2400, Number.NaN, Number.NaN),
     v: [undefined, undefined, 'eu', 'interactive-7'],
@@ -109,7 +114,8 @@ function byHand(guard: 'numbers' | 'mixed', fleet: Fleet): Subject {
     for (let position = 0; position < slots.length; position++) {
       const slot = slots[position]!;
       if (kv[slot]! < 0.9 && depth[slot]! < 100) {
-        const cost = (0.1 * queued[slot]! + decode[slot]! + 200 * inflight[slot]! + 50 * depth[slot]!) / throughput[slot]!;
+        const cost =
+          (0.1 * queued[slot]! + decode[slot]! + 200 * inflight[slot]! + 50 * depth[slot]!) / throughput[slot]!;
         if (cost < least) {
           least = cost;
           best = slot;
@@ -124,7 +130,8 @@ function byHand(guard: 'numbers' | 'mixed', fleet: Fleet): Subject {
     for (let position = 0; position < slots.length; position++) {
       const slot = slots[position]!;
       if (region[slot] === 'eu' && healthy[slot] === true && kv[slot]! < 0.9) {
-        const cost = (0.1 * queued[slot]! + decode[slot]! + 200 * inflight[slot]! + 50 * depth[slot]!) / throughput[slot]!;
+        const cost =
+          (0.1 * queued[slot]! + decode[slot]! + 200 * inflight[slot]! + 50 * depth[slot]!) / throughput[slot]!;
         if (cost < least) {
           least = cost;
           best = slot;
@@ -184,7 +191,10 @@ export const run: BenchPart = (report, { rounds, smoke }) => {
   const options = { rounds: smoke ? 1 : rounds, slices: smoke ? 3 : 21, sliceMs: smoke ? 2 : 10 };
   report.suite(pool);
   for (const size of SIZES) {
-    for (const [guard, where] of [['numbers', numericGuard], ['mixed', mixedGuard]] as const) {
+    for (const [guard, where] of [
+      ['numbers', numericGuard],
+      ['mixed', mixedGuard],
+    ] as const) {
       // Each subject has columns of its own: what one learns of a fleet must not help another.
       const subjects = [
         byHand(guard, fleetOf(size)),
@@ -192,7 +202,11 @@ export const run: BenchPart = (report, { rounds, smoke }) => {
         evaluated('interpreted', interpreted, where, fleetOf(size)),
       ];
       report.progress(`${size} endpoints, ${guard}`);
-      sampleCase(report, { suite: pool.name, case: `${size} endpoints, ${guard === 'numbers' ? 'numeric' : 'mixed'} guard`, subjects }, options);
+      sampleCase(
+        report,
+        { suite: pool.name, case: `${size} endpoints, ${guard === 'numbers' ? 'numeric' : 'mixed'} guard`, subjects },
+        options,
+      );
     }
   }
   report.suite(conditions);

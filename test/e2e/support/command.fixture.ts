@@ -19,14 +19,26 @@ export interface Finished {
 export async function signalbox(args: readonly string[], cwd: string): Promise<Finished> {
   let out = '';
   let err = '';
-  const terminal = { out: (text: string) => void (out += text), err: (text: string) => void (err += text), colour: false, cwd, env: {} };
+  const terminal = {
+    out: (text: string) => void (out += text),
+    err: (text: string) => void (err += text),
+    colour: false,
+    cwd,
+    env: {},
+  };
   const code = await runCommandLine(COMMANDS, args, '0.0.0', terminal);
   return { code, out, err };
 }
 
 /** Runs `signalbox ARGS` to its end, in a process of its own with this standard input. */
 export function signalboxWithInput(args: readonly string[], cwd: string, input: string): Finished {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [...nodeArguments, ...args], { cwd, input, encoding: 'utf8', env, timeout: 60_000 });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...nodeArguments, ...args], {
+    cwd,
+    input,
+    encoding: 'utf8',
+    env,
+    timeout: 60_000,
+  });
   return { code: status, out: stdout, err: stderr };
 }
 
@@ -69,7 +81,9 @@ export function startSignalbox(args: readonly string[], cwd: string = process.cw
           }
         };
         watchers.add(look);
-        void ended.then((code) => reject(new Error(`ended with ${code} before ${String(text)} was seen:\n${out}\n${err}`)));
+        void ended.then((code) =>
+          reject(new Error(`ended with ${code} before ${String(text)} was seen:\n${out}\n${err}`)),
+        );
         look();
       });
     },

@@ -30,11 +30,15 @@ export interface BedOptions {
   readonly gateway?: Partial<GatewayOptions>;
 }
 
-export const FAST: Partial<SimulatedEngineOptions> = { speed: { tokensPerSecond: 2000, prefillTokensPerSecond: 200_000 } };
+export const FAST: Partial<SimulatedEngineOptions> = {
+  speed: { tokensPerSecond: 2000, prefillTokensPerSecond: 200_000 },
+};
 
 export async function startBed({ engines: wanted, policy, files = {}, gateway: more = {} }: BedOptions): Promise<Bed> {
   const pacer = createPacer();
-  const engines = await Promise.all(wanted.map((options) => startSimulatedEngine({ model: 'sim', pacer, ...FAST, ...options })));
+  const engines = await Promise.all(
+    wanted.map((options) => startSimulatedEngine({ model: 'sim', pacer, ...FAST, ...options })),
+  );
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-e2e-'));
   const policyPath = join(folder, 'policy.route');
   writeFileSync(policyPath, policy(engines.map(({ url }) => url)));
@@ -64,7 +68,11 @@ export async function startBed({ engines: wanted, policy, files = {}, gateway: m
 }
 
 /** Resolves when the condition holds, looked at on each turn of the event loop; rejects with `what` after `limitMs`. */
-export async function eventually(condition: () => boolean | Promise<boolean>, what: string, limitMs = 10_000): Promise<void> {
+export async function eventually(
+  condition: () => boolean | Promise<boolean>,
+  what: string,
+  limitMs = 10_000,
+): Promise<void> {
   const giveUpMs = performance.now() + limitMs;
   while (!(await condition())) {
     if (performance.now() > giveUpMs) throw new Error(`not within ${limitMs} ms: ${what}`);

@@ -434,11 +434,6 @@ export class Fleet {
   }
 }
 
-/** Whether an endpoint is in the policy in force and may take requests. */
-export function isAvailable(table: FleetTable, slot: number): boolean {
-  return (table.flags[slot]! & (UNAVAILABLE | FLAG.used)) === FLAG.used;
-}
-
 function finite(value: number | undefined): number {
   return value !== undefined && Number.isFinite(value) ? value : Number.NaN;
 }

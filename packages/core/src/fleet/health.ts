@@ -80,7 +80,7 @@ export function createHealth(neighbours: HealthNeighbours, random: RandomSource)
     table.ejectedUntil[slot] = Math.max(last, nowMs + length);
     table.flags[slot] = (table.flags[slot]! | FLAG.ejected) & ~FLAG.halfOpen;
     table.failuresInRow[slot] = 0;
-    nextDueMs = Math.min(nextDueMs, table.ejectedUntil[slot]!);
+    nextDueMs = Math.min(nextDueMs, table.ejectedUntil[slot]);
     neighbours.changed();
   };
 

@@ -60,7 +60,7 @@ export class FrameCandidateView implements CandidateView {
   values(key: string): ValueColumn {
     const index = this.#reads.valueColumns.get(key) ?? this.#reads.numberColumns.get(key);
     if (index === undefined || this.frame === undefined) return NO_VALUES;
-    return this.frame.column(index, this.slots, this.length) as unknown as ValueColumn;
+    return this.frame.column(index, this.slots, this.length);
   }
 }
 

@@ -10,15 +10,35 @@ const source: AdminSource = {
   metrics: () => Promise.resolve({ contentType: 'text/plain; version=0.0.4', text: 'signalbox_requests_total 1\n' }),
   reload: () => {
     reloads++;
-    return Promise.resolve({ ok: reloads === 1, changed: true, keys: null, keysChanged: false, policy: 'abc', generation: 2, diagnostics: [], text: 'E0201 …' });
+    return Promise.resolve({
+      ok: reloads === 1,
+      changed: true,
+      keys: null,
+      keysChanged: false,
+      policy: 'abc',
+      generation: 2,
+      diagnostics: [],
+      text: 'E0201 …',
+    });
   },
-  policy: () => ({ policy: 'abc', generation: 1, file: 'x.route', since: '', keys: null, lastReload: { ok: true, text: '' }, endpoints: [] }),
+  policy: () => ({
+    policy: 'abc',
+    generation: 1,
+    file: 'x.route',
+    since: '',
+    keys: null,
+    lastReload: { ok: true, text: '' },
+    endpoints: [],
+  }),
   explain: (body) => Promise.resolve({ explanation: body, text: 'because' }),
   decisions: (limit) => Array.from({ length: Math.min(limit, 3) }, (_, i) => ({ i })),
 };
 let server: AdminServer;
 
-function send(path: string, { method = 'GET', headers = {}, body = '' }: { method?: string; headers?: object; body?: string } = {}): Promise<{ status: number; body: string }> {
+function send(
+  path: string,
+  { method = 'GET', headers = {}, body = '' }: { method?: string; headers?: object; body?: string } = {},
+): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
     const outgoing = httpRequest(server.url + path, { method, headers: { ...headers } }, (response) => {
       let text = '';
@@ -64,7 +84,10 @@ describe('on loopback without a token', () => {
   test('explain answers as JSON, or as text where asked', async () => {
     const post = { method: 'POST', body: '{"model":"auto"}' };
     const json = { 'content-type': 'application/json' };
-    expect(JSON.parse((await send('/-/explain', { ...post, headers: json })).body)).toEqual({ explanation: { model: 'auto' }, text: 'because' });
+    expect(JSON.parse((await send('/-/explain', { ...post, headers: json })).body)).toEqual({
+      explanation: { model: 'auto' },
+      text: 'because',
+    });
     expect((await send('/-/explain', { ...post, headers: { ...json, accept: 'text/plain' } })).body).toBe('because');
     expect((await send('/-/explain', { method: 'POST', body: '{', headers: json })).status).toBe(400);
   });
@@ -91,11 +114,14 @@ test('with a token, everything but the probes wants it', async () => {
 });
 
 test('a public address without a token is refused at start', async () => {
-  await expect(startAdminServer({ listen: '0.0.0.0:0', token: undefined, source })).rejects.toThrow(/SIGNALBOX_ADMIN_TOKEN/);
+  await expect(startAdminServer({ listen: '0.0.0.0:0', token: undefined, source })).rejects.toThrow(
+    /SIGNALBOX_ADMIN_TOKEN/,
+  );
 });
 
 test('addresses are host and port', () => {
   expect(splitListen('127.0.0.1:8080')).toEqual({ host: '127.0.0.1', port: 8080 });
   expect(splitListen('[::1]:0')).toEqual({ host: '::1', port: 0 });
-  for (const wrong of ['8080', 'localhost', '127.0.0.1:99999', 'http://x:1']) expect(() => splitListen(wrong)).toThrow(/host:port/);
+  for (const wrong of ['8080', 'localhost', '127.0.0.1:99999', 'http://x:1'])
+    expect(() => splitListen(wrong)).toThrow(/host:port/);
 });

@@ -70,10 +70,13 @@ export function splitListen(listen: string): { readonly host: string; readonly p
   const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:]*)):(\d{1,5})$/.exec(listen);
   const port = Number(match?.[3]);
   if (match === null || port > 65_535) {
-    throw new SignalboxError(`"${listen}" is no address to listen on; write it as host:port, for example 127.0.0.1:8080`, {
-      code: 'listen_invalid',
-      source: 'gateway',
-    });
+    throw new SignalboxError(
+      `"${listen}" is no address to listen on; write it as host:port, for example 127.0.0.1:8080`,
+      {
+        code: 'listen_invalid',
+        source: 'gateway',
+      },
+    );
   }
   return { host: match[1] ?? match[2] ?? '', port };
 }
@@ -82,7 +85,12 @@ export function splitListen(listen: string): { readonly host: string; readonly p
  * Starts the admin listener, apart from the data plane. It answers only requests whose Host is its own address or loopback, and no
  * request that a browser page of another origin sent. Nothing that changes state is reached by GET.
  */
-export async function startAdminServer({ listen, token, nextFreePort = false, source }: AdminServerOptions): Promise<AdminServer> {
+export async function startAdminServer({
+  listen,
+  token,
+  nextFreePort = false,
+  source,
+}: AdminServerOptions): Promise<AdminServer> {
   const { host, port } = splitListen(listen);
   if (token === undefined && !LOOPBACK.has(host)) {
     throw new SignalboxError(
@@ -94,7 +102,9 @@ export async function startAdminServer({ listen, token, nextFreePort = false, so
   guard(app, host, token);
   app.get('/livez', () => ({ status: 'ok' }));
   app.get('/readyz', (_request, reply) =>
-    source.ready() ? reply.send({ status: 'ready' }) : reply.code(503).header('retry-after', '1').send({ status: 'not ready' }),
+    source.ready()
+      ? reply.send({ status: 'ready' })
+      : reply.code(503).header('retry-after', '1').send({ status: 'not ready' }),
   );
   app.get('/metrics', async (_request, reply) => {
     const { contentType, text } = await source.metrics();
@@ -114,10 +124,22 @@ export async function startAdminServer({ listen, token, nextFreePort = false, so
     const wantsText = (request.headers.accept ?? '').startsWith('text/plain');
     return wantsText ? reply.type('text/plain; charset=utf-8').send(report.text) : reply.send(report);
   });
-  app.setNotFoundHandler((request, reply) => sendError(reply, 404, 'not_found', `there is no ${request.method} ${request.url.split('?')[0]} on the admin listener`));
+  app.setNotFoundHandler((request, reply) =>
+    sendError(
+      reply,
+      404,
+      'not_found',
+      `there is no ${request.method} ${request.url.split('?')[0]} on the admin listener`,
+    ),
+  );
   app.setErrorHandler((error: Error & { statusCode?: number; code?: string; status?: number }, _request, reply) => {
     const status = error.statusCode ?? error.status ?? 500;
-    return sendError(reply, status, status < 500 ? 'invalid_request' : 'internal', status < 500 ? error.message : 'the request failed; see the log');
+    return sendError(
+      reply,
+      status,
+      status < 500 ? 'invalid_request' : 'internal',
+      status < 500 ? error.message : 'the request failed; see the log',
+    );
   });
   for (let tried = 0; ; tried++) {
     try {
@@ -126,16 +148,22 @@ export async function startAdminServer({ listen, token, nextFreePort = false, so
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw cause;
       if (nextFreePort && port !== 0 && tried + 1 < PORTS_TRIED) continue;
-      throw new SignalboxError(`the admin address ${listen} is in use; stop what listens there, or write another \`admin\` in define gateway`, {
-        code: 'address_in_use',
-        source: 'gateway',
-        cause,
-      });
+      throw new SignalboxError(
+        `the admin address ${listen} is in use; stop what listens there, or write another \`admin\` in define gateway`,
+        {
+          code: 'address_in_use',
+          source: 'gateway',
+          cause,
+        },
+      );
     }
   }
   const bound = app.server.address();
   const shownHost = host.includes(':') ? `[${host}]` : host;
-  return { url: `http://${shownHost}:${typeof bound === 'object' && bound !== null ? bound.port : port}`, close: () => app.close() };
+  return {
+    url: `http://${shownHost}:${typeof bound === 'object' && bound !== null ? bound.port : port}`,
+    close: () => app.close(),
+  };
 }
 
 function guard(app: FastifyInstance, host: string, token: string | undefined): void {
@@ -154,7 +182,12 @@ function guard(app: FastifyInstance, host: string, token: string | undefined): v
     }
     const open = request.url === '/livez' || request.url === '/readyz';
     if (expected !== undefined && !open && !bearerMatches(request, expected)) {
-      void sendError(reply.header('www-authenticate', 'Bearer'), 401, 'invalid_api_key', 'the admin token is missing or wrong');
+      void sendError(
+        reply.header('www-authenticate', 'Bearer'),
+        401,
+        'invalid_api_key',
+        'the admin token is missing or wrong',
+      );
       return;
     }
     done();
@@ -163,7 +196,12 @@ function guard(app: FastifyInstance, host: string, token: string | undefined): v
 
 function hostAllowed(request: FastifyRequest, host: string): boolean {
   const given = /^(\[[0-9a-fA-F:]+\]|[^:]*)(?::\d+)?$/.exec(request.headers.host ?? '')?.[1] ?? '';
-  return LOOPBACK.has(given) || given === host || given === `[${host}]` || ((host === '0.0.0.0' || host === '::') && /^[\d.]+$|^\[/.test(given));
+  return (
+    LOOPBACK.has(given) ||
+    given === host ||
+    given === `[${host}]` ||
+    ((host === '0.0.0.0' || host === '::') && /^[\d.]+$|^\[/.test(given))
+  );
 }
 
 function sameOrigin(request: FastifyRequest): boolean {
@@ -176,6 +214,13 @@ function bearerMatches(request: FastifyRequest, expected: Buffer): boolean {
 }
 
 function sendError(reply: FastifyReply, status: number, code: string, message: string): FastifyReply {
-  const type = status >= 500 ? 'server_error' : status === 401 ? 'authentication_error' : status === 403 ? 'permission_error' : 'invalid_request_error';
+  const type =
+    status >= 500
+      ? 'server_error'
+      : status === 401
+        ? 'authentication_error'
+        : status === 403
+          ? 'permission_error'
+          : 'invalid_request_error';
   return reply.code(status).send({ error: { message, type, param: null, code } });
 }

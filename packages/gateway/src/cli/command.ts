@@ -58,14 +58,16 @@ export class UsageError extends Error {
 export function readArguments(command: Command, argv: readonly string[]): CommandInput {
   let parsed;
   try {
-    parsed = parseArgs({ args: [...argv], options: command.options as { [name: string]: OptionHelp }, allowPositionals: true, strict: true });
+    parsed = parseArgs({ args: [...argv], options: command.options, allowPositionals: true, strict: true });
   } catch (error) {
-    throw new UsageError((error as Error).message.split('\n')[0]?.replace(/\. To specify a positional.*$/, '') ?? 'unreadable arguments');
+    throw new UsageError(
+      (error as Error).message.split('\n')[0]?.replace(/\. To specify a positional.*$/, '') ?? 'unreadable arguments',
+    );
   }
   const [least, most] = command.arity;
   if (parsed.positionals.length < least) throw new UsageError(`expected ${command.arguments}`);
   if (parsed.positionals.length > most) throw new UsageError(`unexpected argument "${parsed.positionals[most]}"`);
-  const values = parsed.values as { readonly [name: string]: string | boolean | (string | boolean)[] | undefined };
+  const values = parsed.values;
   return {
     positionals: parsed.positionals,
     text(name) {

@@ -3,7 +3,12 @@ import type { Command, Terminal } from './command.ts';
 import { commandHelp, EXIT_FAILED, EXIT_OK, EXIT_USAGE, readArguments, UsageError } from './command.ts';
 
 /** Runs `signalbox ARGV…` and returns the exit code. Every failure is one readable message on standard error. */
-export async function runCommandLine(commands: readonly Command[], argv: readonly string[], version: string, terminal: Terminal): Promise<number> {
+export async function runCommandLine(
+  commands: readonly Command[],
+  argv: readonly string[],
+  version: string,
+  terminal: Terminal,
+): Promise<number> {
   const [name, ...rest] = argv;
   if (name === '--version' || name === '-V') {
     terminal.out(`signalbox ${version}\n`);
@@ -16,7 +21,9 @@ export async function runCommandLine(commands: readonly Command[], argv: readonl
   const wanted = name === 'help' ? rest : [name];
   const command = find(commands, name === 'help' ? rest : argv);
   if (command === undefined) {
-    terminal.err(`signalbox: unknown command "${wanted.join(' ')}". Commands: ${commands.map((known) => known.name).join(', ')}.\n`);
+    terminal.err(
+      `signalbox: unknown command "${wanted.join(' ')}". Commands: ${commands.map((known) => known.name).join(', ')}.\n`,
+    );
     return EXIT_USAGE;
   }
   const own = argv.slice(command.name.split(' ').length);
@@ -28,7 +35,9 @@ export async function runCommandLine(commands: readonly Command[], argv: readonl
     return await command.run(readArguments(command, own), terminal);
   } catch (error) {
     if (error instanceof UsageError) {
-      terminal.err(`signalbox ${command.name}: ${error.message}\nUsage: signalbox ${command.name} ${command.arguments}   (more: signalbox help ${command.name})\n`);
+      terminal.err(
+        `signalbox ${command.name}: ${error.message}\nUsage: signalbox ${command.name} ${command.arguments}   (more: signalbox help ${command.name})\n`,
+      );
       return EXIT_USAGE;
     }
     if (isSignalboxError(error)) {

@@ -1,5 +1,13 @@
 import type { Diagnostic, Sources } from '@signalbox/policy';
-import { applyFixes, hasErrors, renderAnnotations, renderJson, renderSarif, renderText, sortDiagnostics } from '@signalbox/policy';
+import {
+  applyFixes,
+  hasErrors,
+  renderAnnotations,
+  renderJson,
+  renderSarif,
+  renderText,
+  sortDiagnostics,
+} from '@signalbox/policy';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from '../cli/command.ts';
@@ -24,16 +32,30 @@ Compiles each policy as the server would and prints every finding at once. Nothi
 Exit code 0: no error. 1: errors (with --deny-warnings also warnings). 2: wrong usage.
 Each finding has a code; signalbox explain-code E0203 tells more about it.`,
   options: {
-    format: { type: 'string', value: 'FORMAT', help: `${FORMATS.join(', ')} (annotations of GitHub Actions); text by default` },
+    format: {
+      type: 'string',
+      value: 'FORMAT',
+      help: `${FORMATS.join(', ')} (annotations of GitHub Actions); text by default`,
+    },
     'deny-warnings': { type: 'boolean', help: 'exit 1 on warnings too' },
     strict: { type: 'boolean', help: 'a policy without a default is an error' },
     fix: { type: 'boolean', help: 'make the fixes that are safe to make by machine' },
-    'allow-plugin': { type: 'string', multiple: true, value: 'NAME', help: 'a plugin package that may be used beyond the dependencies of package.json' },
+    'allow-plugin': {
+      type: 'string',
+      multiple: true,
+      value: 'NAME',
+      help: 'a plugin package that may be used beyond the dependencies of package.json',
+    },
   },
   run(input, terminal) {
     const format = input.text('format') ?? 'text';
-    if (!FORMATS.includes(format)) throw new UsageError(`--format must be one of ${FORMATS.join(', ')}, got "${format}"`);
-    const loader = createPolicyLoader({ cwd: terminal.cwd, allowPlugins: input.texts('allow-plugin'), strict: input.flag('strict') });
+    if (!FORMATS.includes(format))
+      throw new UsageError(`--format must be one of ${FORMATS.join(', ')}, got "${format}"`);
+    const loader = createPolicyLoader({
+      cwd: terminal.cwd,
+      allowPlugins: input.texts('allow-plugin'),
+      strict: input.flag('strict'),
+    });
     const diagnostics: Diagnostic[] = [];
     const sources = new Map<string, string>();
     const notices: string[] = [];
@@ -59,9 +81,16 @@ Each finding has a code; signalbox explain-code E0203 tells more about it.`,
   },
 };
 
-function report(format: string, diagnostics: readonly Diagnostic[], sources: Sources, files: number, terminal: Parameters<Command['run']>[1]): void {
+function report(
+  format: string,
+  diagnostics: readonly Diagnostic[],
+  sources: Sources,
+  files: number,
+  terminal: Parameters<Command['run']>[1],
+): void {
   if (format === 'json') return terminal.out(`${renderJson(diagnostics, sources).trimEnd()}\n`);
-  if (format === 'sarif') return terminal.out(`${renderSarif(diagnostics, sources, { toolVersion: VERSION }).trimEnd()}\n`);
+  if (format === 'sarif')
+    return terminal.out(`${renderSarif(diagnostics, sources, { toolVersion: VERSION }).trimEnd()}\n`);
   if (format === 'github') return terminal.out(renderAnnotations(diagnostics, sources));
   if (diagnostics.length > 0) return terminal.err(renderText(diagnostics, sources, { color: terminal.colour }));
   return terminal.out(`${files === 1 ? 'the policy is' : `${files} policies are`} in order\n`);

@@ -24,18 +24,33 @@ policy can be tried on a laptop. Edits of the file take effect while it runs. Wi
   signalbox dev
   signalbox dev my-production.route --speed 10`,
   options: {
-    listen: { type: 'string', value: 'HOST:PORT', help: 'in place of `listen` in define gateway; the next free port is taken if it is in use' },
+    listen: {
+      type: 'string',
+      value: 'HOST:PORT',
+      help: 'in place of `listen` in define gateway; the next free port is taken if it is in use',
+    },
     admin: { type: 'string', value: 'HOST:PORT', help: 'in place of `admin` in define gateway' },
-    speed: { type: 'string', value: 'FACTOR', help: 'how many times faster than real the simulated GPUs run; 1 by default' },
+    speed: {
+      type: 'string',
+      value: 'FACTOR',
+      help: 'how many times faster than real the simulated GPUs run; 1 by default',
+    },
     strict: { type: 'boolean', help: 'a policy without a default is an error' },
-    'allow-plugin': { type: 'string', multiple: true, value: 'NAME', help: 'a plugin package that may load beyond the dependencies of package.json' },
+    'allow-plugin': {
+      type: 'string',
+      multiple: true,
+      value: 'NAME',
+      help: 'a plugin package that may load beyond the dependencies of package.json',
+    },
   },
   async run(input, terminal) {
     const timeScale = Number(input.text('speed') ?? 1);
-    if (!(timeScale > 0 && timeScale <= 1000)) throw new UsageError(`--speed must be a number above 0 and at most 1000, got "${input.text('speed')}"`);
+    if (!(timeScale > 0 && timeScale <= 1000))
+      throw new UsageError(`--speed must be a number above 0 and at most 1000, got "${input.text('speed')}"`);
     const [given] = input.positionals;
     const policyPath = given ?? QUICKSTART;
-    if (given !== undefined && !existsSync(resolve(terminal.cwd, given))) throw new UsageError(`there is no file ${given}`);
+    if (given !== undefined && !existsSync(resolve(terminal.cwd, given)))
+      throw new UsageError(`there is no file ${given}`);
     const fleet = createSimulatedFleet({ timeScale });
     const shownPath = relative(terminal.cwd, resolve(terminal.cwd, policyPath));
     return runGateway(
@@ -49,7 +64,10 @@ policy can be tried on a laptop. Edits of the file take effect while it runs. Wi
       },
       terminal,
       undefined,
-      (gateway) => terminal.out(welcome(gateway, fleet, { shownPath, listen: input.text('listen') ?? gateway.definition.listen }, terminal)),
+      (gateway) =>
+        terminal.out(
+          welcome(gateway, fleet, { shownPath, listen: input.text('listen') ?? gateway.definition.listen }, terminal),
+        ),
       () => fleet.close(),
     );
   },
@@ -72,7 +90,11 @@ function welcome(gateway: Gateway, fleet: SimulatedFleet, { shownPath, listen }:
     return `    ${name.padEnd(10)} tier "${tier}"  ${model ?? ''}${speed}`;
   });
   const model = definition.models[0] ?? gateway.endpoints()[0]?.model ?? 'auto';
-  const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'Prove that there are infinitely many primes.' }] });
+  const body = JSON.stringify({
+    model,
+    stream: true,
+    messages: [{ role: 'user', content: 'Prove that there are infinitely many primes.' }],
+  });
   return `${gateway.startFindings}
 ${bold('Signalbox')} is running on ${bold(url)}${moved}
   policy   ${shownPath}   (edit it: new requests follow at once)
@@ -81,7 +103,7 @@ ${bold('Signalbox')} is running on ${bold(url)}${moved}
 ${rows.join('\n')}
 
 Try it:
-  curl -N ${url}/v1/chat/completions -H 'content-type: application/json' \\${gateway.asksForKeys ? "\n    -H \"authorization: Bearer $SIGNALBOX_KEY\" \\" : ''}
+  curl -N ${url}/v1/chat/completions -H 'content-type: application/json' \\${gateway.asksForKeys ? '\n    -H "authorization: Bearer $SIGNALBOX_KEY" \\' : ''}
     -d '${body.replaceAll("'", "'\\''")}'
 
 Ctrl-C stops. A line for every decision follows.

@@ -12,13 +12,16 @@ export const explainCodeCommand: Command = {
   run(input, terminal) {
     const [code] = input.positionals;
     if (code === undefined) {
-      for (const [name, { severity, title }] of Object.entries(diagnosticCodes)) terminal.out(`${name}  ${severity.padEnd(7)}  ${title}\n`);
+      for (const [name, { severity, title }] of Object.entries(diagnosticCodes))
+        terminal.out(`${name}  ${severity.padEnd(7)}  ${title}\n`);
       return Promise.resolve(EXIT_OK);
     }
     const wanted = code.toUpperCase();
     if (!isDiagnosticCode(wanted)) {
       const near = suggest(wanted, Object.keys(diagnosticCodes));
-      throw new UsageError(`there is no code "${code}"${near === undefined ? '' : `; did you mean ${near}?`} Without a code, all are listed.`);
+      throw new UsageError(
+        `there is no code "${code}"${near === undefined ? '' : `; did you mean ${near}?`} Without a code, all are listed.`,
+      );
     }
     terminal.out(explainCode(wanted));
     return Promise.resolve(EXIT_OK);

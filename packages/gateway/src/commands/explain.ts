@@ -27,11 +27,18 @@ Nothing is sent. REQUEST.json is an OpenAI request body, or { "path", "headers",
 A running gateway explains on its live fleet: POST the same JSON to /-/explain on the admin listener.`,
   options: {
     json: { type: 'boolean', help: 'the explanation as JSON' },
-    'allow-plugin': { type: 'string', multiple: true, value: 'NAME', help: 'a plugin package that may load beyond the dependencies of package.json' },
+    'allow-plugin': {
+      type: 'string',
+      multiple: true,
+      value: 'NAME',
+      help: 'a plugin package that may load beyond the dependencies of package.json',
+    },
   },
   async run(input, terminal) {
     const [policyPath = '', requestPath = ''] = input.positionals;
-    const loaded = createPolicyLoader({ cwd: terminal.cwd, allowPlugins: input.texts('allow-plugin') }).load(policyPath);
+    const loaded = createPolicyLoader({ cwd: terminal.cwd, allowPlugins: input.texts('allow-plugin') }).load(
+      policyPath,
+    );
     if (loaded.program === undefined) {
       terminal.err(findingsText(loaded, terminal.colour));
       return EXIT_FAILED;
@@ -52,7 +59,11 @@ A running gateway explains on its live fleet: POST the same JSON to /-/explain o
     } finally {
       core.close();
     }
-    terminal.out(input.flag('json') ? `${JSON.stringify(explanation, null, 2)}\n` : explanationText(explanation, { colour: terminal.colour }));
+    terminal.out(
+      input.flag('json')
+        ? `${JSON.stringify(explanation, null, 2)}\n`
+        : explanationText(explanation, { colour: terminal.colour }),
+    );
     return EXIT_OK;
   },
 };
@@ -63,11 +74,19 @@ function readJson(path: string, terminal: Terminal): unknown {
   try {
     text = readFileSync(path === '-' ? 0 : resolve(terminal.cwd, path), 'utf8');
   } catch (cause) {
-    throw new SignalboxError(`cannot read ${name}: ${(cause as Error).message}`, { code: 'request_unreadable', source: 'client', cause });
+    throw new SignalboxError(`cannot read ${name}: ${(cause as Error).message}`, {
+      code: 'request_unreadable',
+      source: 'client',
+      cause,
+    });
   }
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new SignalboxError(`${name} is not JSON: ${(cause as Error).message}`, { code: 'request_unreadable', source: 'client', cause });
+    throw new SignalboxError(`${name} is not JSON: ${(cause as Error).message}`, {
+      code: 'request_unreadable',
+      source: 'client',
+      cause,
+    });
   }
 }

@@ -24,7 +24,11 @@ formatting twice changes nothing.
       const text = path === '-' ? readFileSync(0, 'utf8') : readPolicyText(resolve(terminal.cwd, path));
       const result = formatPolicy(text, { file: path === '-' ? 'standard input' : path });
       if (hasErrors(result.diagnostics)) {
-        terminal.err(renderText(result.diagnostics, new Map([[path === '-' ? 'standard input' : path, text]]), { color: terminal.colour }));
+        terminal.err(
+          renderText(result.diagnostics, new Map([[path === '-' ? 'standard input' : path, text]]), {
+            color: terminal.colour,
+          }),
+        );
         failed = true;
       }
       if (input.flag('check')) {

@@ -18,20 +18,37 @@ example policy. It needs no build step. Then:
 
 and name it in a policy:   use "signalbox-scorer-my-idea" as mine`,
   options: {
-    kind: { type: 'string', value: 'KIND', help: `one of ${Object.keys(PLUGIN_TEMPLATES).join(', ')}; scorer by default` },
-    name: { type: 'string', value: 'NAME', help: 'the name used in policies, in lower_snake_case; taken from the directory by default' },
+    kind: {
+      type: 'string',
+      value: 'KIND',
+      help: `one of ${Object.keys(PLUGIN_TEMPLATES).join(', ')}; scorer by default`,
+    },
+    name: {
+      type: 'string',
+      value: 'NAME',
+      help: 'the name used in policies, in lower_snake_case; taken from the directory by default',
+    },
   },
   run(input, terminal) {
     const kind = input.text('kind') ?? 'scorer';
     if (!Object.hasOwn(PLUGIN_TEMPLATES, kind)) {
-      throw new UsageError(`there is no plugin kind "${kind}"; expected one of ${Object.keys(PLUGIN_TEMPLATES).join(', ')}`);
+      throw new UsageError(
+        `there is no plugin kind "${kind}"; expected one of ${Object.keys(PLUGIN_TEMPLATES).join(', ')}`,
+      );
     }
     const directory = resolve(terminal.cwd, input.positionals[0] ?? '.');
     const packageName = directory.split(/[\\/]/).at(-1) ?? '';
     if (!/^[a-z][a-z0-9-]*$/.test(packageName)) {
-      throw new UsageError(`"${packageName}" cannot be the name of a package; name the directory in kebab-case, for example signalbox-scorer-my-idea`);
+      throw new UsageError(
+        `"${packageName}" cannot be the name of a package; name the directory in kebab-case, for example signalbox-scorer-my-idea`,
+      );
     }
-    const name = input.text('name') ?? packageName.replace(/^signalbox-/, '').replace(new RegExp(`^${kind}-`), '').replaceAll('-', '_');
+    const name =
+      input.text('name') ??
+      packageName
+        .replace(/^signalbox-/, '')
+        .replace(new RegExp(`^${kind}-`), '')
+        .replaceAll('-', '_');
     if (!/^[a-z][a-z0-9_]*$/.test(name)) throw new UsageError(`--name must be in lower_snake_case, got "${name}"`);
     if (existsSync(directory) && readdirSync(directory).length > 0) {
       throw new SignalboxError(`${directory} is not empty; nothing was written. Name a new directory.`, {

@@ -16,7 +16,8 @@ interface PluginTemplate {
   readonly formula: string;
 }
 
-const TARGET = 'define tier "8B" { model: "llama-3.1-8b", endpoints: ["http://127.0.0.1:8001", "http://127.0.0.1:8002"] }';
+const TARGET =
+  'define tier "8B" { model: "llama-3.1-8b", endpoints: ["http://127.0.0.1:8001", "http://127.0.0.1:8002"] }';
 
 /** One working example of each kind that plugin API 1 has as a function. */
 export const PLUGIN_TEMPLATES: { readonly [kind: string]: PluginTemplate } = {

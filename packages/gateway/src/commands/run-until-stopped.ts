@@ -42,7 +42,9 @@ export function runUntilStopped(gateway: Gateway, terminal: Terminal): Promise<n
     process.on('SIGTERM', () => {
       if (stopping) process.exit(0);
       stopping = true;
-      terminal.err(`draining: accepting for ${ACCEPT_MS / 1000} s more, then running requests have ${GRACE_MS / 1000} s\n`);
+      terminal.err(
+        `draining: accepting for ${ACCEPT_MS / 1000} s more, then running requests have ${GRACE_MS / 1000} s\n`,
+      );
       finish(gateway.stop({ acceptMs: ACCEPT_MS, graceMs: GRACE_MS }));
     });
     process.on('SIGHUP', () => void gateway.reload());

@@ -26,9 +26,17 @@ SIGTERM drains: /readyz says 503, connections are accepted for 10 s more, runnin
     admin: { type: 'string', value: 'HOST:PORT', help: 'in place of `admin` in define gateway' },
     log: { type: 'string', value: 'FORM', help: 'json (default) or pretty: one line for each request' },
     'log-level': { type: 'string', value: 'LEVEL', help: `one of ${LOG_LEVELS.join(', ')}; info by default` },
-    open: { type: 'boolean', help: 'lets anyone call on an address that others can reach, where the policy asks for no API keys' },
+    open: {
+      type: 'boolean',
+      help: 'lets anyone call on an address that others can reach, where the policy asks for no API keys',
+    },
     strict: { type: 'boolean', help: 'a policy without a default is an error' },
-    'allow-plugin': { type: 'string', multiple: true, value: 'NAME', help: 'a plugin package that may load beyond the dependencies of package.json' },
+    'allow-plugin': {
+      type: 'string',
+      multiple: true,
+      value: 'NAME',
+      help: 'a plugin package that may load beyond the dependencies of package.json',
+    },
   },
   async run(input, terminal) {
     const policyPath = input.positionals[0] ?? '';
@@ -42,7 +50,9 @@ SIGTERM drains: /readyz says 503, connections are accepted for 10 s more, runnin
         ...commonOptions(input, terminal, policyPath),
         open: input.flag('open'),
         logger,
-        onDecision: pretty ? (record) => terminal.out(`${decisionText(record)}\n`) : createDecisionLog({ level, destination: stream }),
+        onDecision: pretty
+          ? (record) => terminal.out(`${decisionText(record)}\n`)
+          : createDecisionLog({ level, destination: stream }),
       },
       terminal,
       pretty ? undefined : logger,
@@ -65,7 +75,8 @@ function readLogForm(input: CommandInput): string {
 
 function readLogLevel(input: CommandInput): LogLevel {
   const level = input.text('log-level') ?? 'info';
-  if (!(LOG_LEVELS as readonly string[]).includes(level)) throw new UsageError(`--log-level must be one of ${LOG_LEVELS.join(', ')}, got "${level}"`);
+  if (!(LOG_LEVELS as readonly string[]).includes(level))
+    throw new UsageError(`--log-level must be one of ${LOG_LEVELS.join(', ')}, got "${level}"`);
   return level as LogLevel;
 }
 
@@ -103,7 +114,8 @@ export async function runGateway(
           if (ok) logger.info('policy reloaded', { policy, generation, changed });
           else logger.error('policy refused; the last good one stays in force', { policy, generation });
         }
-        if (keysChanged && logger === undefined) terminal.out(keys === null ? 'no API keys are asked for\n' : `API keys in force: ${keys}\n`);
+        if (keysChanged && logger === undefined)
+          terminal.out(keys === null ? 'no API keys are asked for\n' : `API keys in force: ${keys}\n`);
         if (!ok) terminal.err(`${report.text}policy ${policy} stays in force: the new text was refused\n`);
         else if (changed) {
           if (report.text !== '') terminal.err(report.text);

@@ -26,7 +26,9 @@ export function createSimulatedFleet({ timeScale }: SimulatedFleetOptions): Simu
   const retiring = new Set<SimulatedEngine>();
 
   async function stand(program: PolicyProgram): Promise<PolicyProgram> {
-    const wanted = new Map(program.definitions.tiers.flatMap((tier) => tier.endpoints.map((endpoint) => [endpoint.url, endpoint] as const)));
+    const wanted = new Map(
+      program.definitions.tiers.flatMap((tier) => tier.endpoints.map((endpoint) => [endpoint.url, endpoint] as const)),
+    );
     for (const [url, engine] of engines) {
       if (wanted.has(url)) continue;
       engines.delete(url);
@@ -39,7 +41,10 @@ export function createSimulatedFleet({ timeScale }: SimulatedFleetOptions): Simu
     }
     const tiers = program.definitions.tiers.map((tier) => ({
       ...tier,
-      endpoints: tier.endpoints.map((endpoint) => ({ ...endpoint, url: engines.get(endpoint.url)?.url ?? endpoint.url })),
+      endpoints: tier.endpoints.map((endpoint) => ({
+        ...endpoint,
+        url: engines.get(endpoint.url)?.url ?? endpoint.url,
+      })),
     }));
     return { ...program, definitions: { ...program.definitions, tiers } };
   }

@@ -7,10 +7,12 @@ import { SignalboxError } from '@signalbox/plugin-api';
  * a SignalboxError of status 400 that says what is wrong with it.
  */
 export function readExplainRequest(given: unknown, nowMs: number): RouteRequest {
-  if (!isObject(given)) throw invalid('expected a JSON object: an OpenAI request body, or { "path", "headers", "body" } around one');
+  if (!isObject(given))
+    throw invalid('expected a JSON object: an OpenAI request body, or { "path", "headers", "body" } around one');
   const wrapped = isObject(given['body']);
   const body = wrapped ? given['body'] : given;
-  const path = wrapped && typeof given['path'] === 'string' ? given['path'] : pathFor(body as { readonly [key: string]: unknown });
+  const path =
+    wrapped && typeof given['path'] === 'string' ? given['path'] : pathFor(body as { readonly [key: string]: unknown });
   const parsed = parseRequest(path, new TextEncoder().encode(JSON.stringify(body)));
   if (parsed.kind === 'error') throw invalid(parsed.message);
   const headers: { [name: string]: string } = {};
@@ -38,5 +40,9 @@ function pathFor(body: { readonly [key: string]: unknown }): string {
 }
 
 function invalid(message: string): SignalboxError {
-  return new SignalboxError(`the request cannot be explained: ${message}`, { code: 'invalid_request', source: 'client', status: 400 });
+  return new SignalboxError(`the request cannot be explained: ${message}`, {
+    code: 'invalid_request',
+    source: 'client',
+    status: 400,
+  });
 }

@@ -15,19 +15,30 @@ const ANSI = { green: '32', red: '31', grey: '90', bold: '1' } as const;
  */
 export function explanationText(explanation: Explanation, { colour }: ExplanationTextOptions): string {
   const paint: Paint = (style, text) => (colour ? `\u001b[${ANSI[style]}m${text}\u001b[0m` : text);
-  const lines = [paint('bold', headline(explanation)), `  policy ${explanation.policy}, generation ${explanation.generation}, seed ${explanation.seed}`];
+  const lines = [
+    paint('bold', headline(explanation)),
+    `  policy ${explanation.policy}, generation ${explanation.generation}, seed ${explanation.seed}`,
+  ];
   const signals = Object.entries(explanation.signals);
   if (signals.length > 0) lines.push('', 'signals', ...signals.map(([name, value]) => `  ${name} = ${shown(value)}`));
-  lines.push(`  estimated tokens: ${explanation.estimate.promptTokens} in, ${Math.round(explanation.estimate.outputTokens)} out`);
+  lines.push(
+    `  estimated tokens: ${explanation.estimate.promptTokens} in, ${Math.round(explanation.estimate.outputTokens)} out`,
+  );
   const rules = [...explanation.admission, ...explanation.routes];
   if (rules.length > 0) lines.push('', 'rules', ...rules.flatMap((rule) => ruleLines(rule, paint)));
   if (explanation.candidates.length > 0) {
     const where = explanation.step === null || explanation.step === 0 ? '' : ` (else ${explanation.step})`;
-    lines.push('', `candidates of "${explanation.route ?? ''}"${where}`, ...candidateLines(explanation.candidates, paint));
+    lines.push(
+      '',
+      `candidates of "${explanation.route ?? ''}"${where}`,
+      ...candidateLines(explanation.candidates, paint),
+    );
   }
   const notes = [
     explanation.affinity === 'hit' ? 'affinity: the key’s own endpoint was within its bound' : '',
-    explanation.affinity === 'repin' ? 'affinity: the key’s own endpoint was over its bound, so the next in its order was taken' : '',
+    explanation.affinity === 'repin'
+      ? 'affinity: the key’s own endpoint was over its bound, so the next in its order was taken'
+      : '',
     explanation.panic ? 'panic: too few endpoints are healthy, so health was ignored' : '',
     explanation.fallback ? 'a fallback was taken' : '',
   ].filter((note) => note !== '');
@@ -64,7 +75,8 @@ function candidateLines(candidates: readonly ExplainedCandidate[], paint: Paint)
     const scores = Object.entries(parts ?? {}).map(([name, value]) => `${name} ${shown(value)}`);
     const place = rank === undefined ? '  ' : `${rank}.`.padStart(2);
     const word = verdict === 'picked' ? paint('green', 'picked') : verdict === 'eligible' ? '' : paint('red', verdict);
-    const line = `  ${place} ${endpoint.padEnd(width)}  ${[...scores, word].filter((text) => text !== '').join('  ')}`.trimEnd();
+    const line =
+      `  ${place} ${endpoint.padEnd(width)}  ${[...scores, word].filter((text) => text !== '').join('  ')}`.trimEnd();
     return where === undefined ? [line] : [line, ...leafLines(where, '       ', paint)];
   });
 }

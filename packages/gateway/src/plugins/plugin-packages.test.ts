@@ -16,16 +16,33 @@ function write(path: string, content: unknown): void {
   writeFileSync(join(folder, path), typeof content === 'string' ? content : JSON.stringify(content));
 }
 
-const MANIFEST = { manifestVersion: 1, name: 'mine', apiVersion: 1, entries: [{ kind: 'scorer', name: 'first', doc: 'x' }] };
+const MANIFEST = {
+  manifestVersion: 1,
+  name: 'mine',
+  apiVersion: 1,
+  entries: [{ kind: 'scorer', name: 'first', doc: 'x' }],
+};
 const CODE = `export default { name: 'mine', apiVersion: 1, provides: { scorer: { first: { doc: 'x', setup: () => ({ score() {} }) } } } };`;
 
-function install({ manifest = MANIFEST, code = CODE, json = {} }: { manifest?: unknown; code?: string; json?: object } = {}): void {
-  write('node_modules/mine/package.json', { name: 'mine', version: '1.2.3', type: 'module', exports: { '.': { types: './x.d.ts', default: './index.js' } }, signalbox: './manifest.json', ...json });
+function install({
+  manifest = MANIFEST,
+  code = CODE,
+  json = {},
+}: { manifest?: unknown; code?: string; json?: object } = {}): void {
+  write('node_modules/mine/package.json', {
+    name: 'mine',
+    version: '1.2.3',
+    type: 'module',
+    exports: { '.': { types: './x.d.ts', default: './index.js' } },
+    signalbox: './manifest.json',
+    ...json,
+  });
   write('node_modules/mine/manifest.json', manifest);
   write('node_modules/mine/index.js', code);
 }
 
-const find = (...allow: string[]): ReturnType<ReturnType<typeof createPluginFinder>['find']> => createPluginFinder(folder, allow).find('mine');
+const find = (...allow: string[]): ReturnType<ReturnType<typeof createPluginFinder>['find']> =>
+  createPluginFinder(folder, allow).find('mine');
 const found = (): PluginPackage => {
   const result = find('mine');
   if ('reason' in result) throw new Error(result.message);
@@ -57,7 +74,10 @@ test('what may load is settled when the finder is made', () => {
 });
 
 test('a package that is not installed, no plugin, stale or of another API says so and what to do', () => {
-  expect(find('mine')).toMatchObject({ reason: 'not_found', message: 'the package is not installed; run: npm install mine' });
+  expect(find('mine')).toMatchObject({
+    reason: 'not_found',
+    message: 'the package is not installed; run: npm install mine',
+  });
   install({ json: { signalbox: undefined } });
   expect(find('mine')).toMatchObject({ reason: 'invalid' });
   install({ manifest: { ...MANIFEST, apiVersion: 7 } });
@@ -75,7 +95,11 @@ test.each([
   ['a module that throws', 'throw new Error("boom")', /could not be imported: boom/],
   ['no default export', 'export const plugin = 1', /default export/],
   ['another API in code', CODE.replace('apiVersion: 1', 'apiVersion: 2'), /plugin API 2/],
-  ['a name that the manifest promises and the code lacks', CODE.replace('first:', 'second:'), /promises the scorer "first"/],
+  [
+    'a name that the manifest promises and the code lacks',
+    CODE.replace('first:', 'second:'),
+    /promises the scorer "first"/,
+  ],
 ])('%s is one clear error', async (_name, code, message) => {
   install({ code });
   await expect(importPlugin(found())).rejects.toThrow(message);

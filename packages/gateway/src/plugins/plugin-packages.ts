@@ -54,13 +54,18 @@ export function createPluginFinder(directory: string, allow: readonly string[]):
     allowed,
     find(name) {
       if (!allowed.has(name)) {
-        const where = project === undefined ? 'no package.json was found above the policy' : `${project} does not list it`;
+        const where =
+          project === undefined ? 'no package.json was found above the policy' : `${project} does not list it`;
         return {
           reason: 'not_allowed',
           message: `the package is not allowed to load: ${where}; add it to that file's dependencies, or start with --allow-plugin ${name}`,
         };
       }
-      const found = isPath(name) ? resolve(directory, name) : name === own && project !== undefined ? dirname(project) : findInNodeModules(directory, name);
+      const found = isPath(name)
+        ? resolve(directory, name)
+        : name === own && project !== undefined
+          ? dirname(project)
+          : findInNodeModules(directory, name);
       if (found === undefined || !existsSync(join(found, 'package.json'))) {
         return { reason: 'not_found', message: `the package is not installed; run: npm install ${name}` };
       }
@@ -96,17 +101,26 @@ function readPackageJson(path: string): PackageJson {
 function readPlugin(name: string, directory: string): PluginPackage | PluginProblem {
   const json = readPackageJson(join(directory, 'package.json'));
   if (typeof json.signalbox !== 'string') {
-    return { reason: 'invalid', message: 'the package is not a Signalbox plugin: its package.json has no "signalbox" field that names a manifest' };
+    return {
+      reason: 'invalid',
+      message: 'the package is not a Signalbox plugin: its package.json has no "signalbox" field that names a manifest',
+    };
   }
   const manifestPath = join(directory, json.signalbox);
   let manifest: PluginManifest;
   try {
     manifest = JSON.parse(readFileSync(manifestPath, 'utf8')) as PluginManifest;
   } catch {
-    return { reason: 'invalid', message: `its manifest ${json.signalbox} cannot be read; build the package, or reinstall it` };
+    return {
+      reason: 'invalid',
+      message: `its manifest ${json.signalbox} cannot be read; build the package, or reinstall it`,
+    };
   }
   if (manifest.manifestVersion !== 1 || !Array.isArray(manifest.entries)) {
-    return { reason: 'invalid', message: `its manifest ${json.signalbox} is not one that this version reads; generate it again with plugin-api's toManifest` };
+    return {
+      reason: 'invalid',
+      message: `its manifest ${json.signalbox} is not one that this version reads; generate it again with plugin-api's toManifest`,
+    };
   }
   if (manifest.apiVersion !== API_VERSION) {
     return {
@@ -148,10 +162,13 @@ export async function importPlugin(found: PluginPackage): Promise<Plugin> {
   }
   const plugin = module.default as Partial<Plugin> | undefined;
   if (typeof plugin !== 'object' || plugin === null || typeof plugin.provides !== 'object') {
-    throw new SignalboxError(`plugin package "${found.name}" has no plugin as its default export; export default definePlugin({ … })`, {
-      code: 'plugin_no_export',
-      source: 'plugin',
-    });
+    throw new SignalboxError(
+      `plugin package "${found.name}" has no plugin as its default export; export default definePlugin({ … })`,
+      {
+        code: 'plugin_no_export',
+        source: 'plugin',
+      },
+    );
   }
   if (plugin.apiVersion !== API_VERSION) {
     throw new SignalboxError(

@@ -49,7 +49,12 @@ export interface PolicyLoader {
   load(path: string): LoadedPolicy;
 }
 
-export function createPolicyLoader({ cwd, allowPlugins, strict = false, plugins = BUILTIN_PLUGINS }: PolicyLoaderOptions): PolicyLoader {
+export function createPolicyLoader({
+  cwd,
+  allowPlugins,
+  strict = false,
+  plugins = BUILTIN_PLUGINS,
+}: PolicyLoaderOptions): PolicyLoader {
   const checkOptions = createOptionChecker();
   const manifests = plugins.map(toManifest);
   const finders = new Map<string, PluginFinder>();

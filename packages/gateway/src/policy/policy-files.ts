@@ -35,7 +35,10 @@ export function readPolicyText(path: string): string {
  * Reads imported files for the compiler, by paths relative to `cwd`: only what lies under `root`, and `undefined` for what is not
  * there. Remembers what it was asked for.
  */
-export function createPolicyReader(cwd: string, root: string): { read(path: string): string | undefined; readonly paths: ReadonlySet<string> } {
+export function createPolicyReader(
+  cwd: string,
+  root: string,
+): { read(path: string): string | undefined; readonly paths: ReadonlySet<string> } {
   const paths = new Set<string>();
   return {
     paths,

@@ -3,7 +3,8 @@ import { parsePolicy } from '../syntax/parse-policy.ts';
 import { diagnosticCodes, explainCode, isDiagnosticCode, type DiagnosticCode } from './codes.ts';
 
 const all = Object.keys(diagnosticCodes) as DiagnosticCode[];
-const found = (text: string): readonly string[] => parsePolicy(text, { file: 'a.route' }).diagnostics.map(({ code }) => code);
+const found = (text: string): readonly string[] =>
+  parsePolicy(text, { file: 'a.route' }).diagnostics.map(({ code }) => code);
 
 /** Limits, of which the example is a comment; their tests are with the parser. */
 const described: ReadonlySet<string> = new Set(['E0140', 'E0141', 'E0142', 'E0143']);

@@ -63,7 +63,5 @@ export const sortDiagnostics = (diagnostics: readonly Diagnostic[]): readonly Di
   const order = new Map<string, number>();
   for (const { span } of diagnostics) if (!order.has(span.file)) order.set(span.file, order.size);
   const rank = (diagnostic: Diagnostic): number => order.get(diagnostic.span.file) ?? 0;
-  return diagnostics.toSorted(
-    (a, b) => rank(a) - rank(b) || a.span.start - b.span.start || a.span.end - b.span.end,
-  );
+  return diagnostics.toSorted((a, b) => rank(a) - rank(b) || a.span.start - b.span.start || a.span.end - b.span.end);
 };

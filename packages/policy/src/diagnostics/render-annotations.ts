@@ -15,7 +15,10 @@ export const renderAnnotations = (diagnostics: readonly Diagnostic[], sources: S
     .map(({ code, severity, message, span, help }) => {
       const { file, start, end } = locator.locate(span);
       // The end column of an annotation is inclusive.
-      const place = start.line === end.line ? `,col=${start.column},endColumn=${Math.max(start.column, end.column - 1)}` : `,col=${start.column}`;
+      const place =
+        start.line === end.line
+          ? `,col=${start.column},endColumn=${Math.max(start.column, end.column - 1)}`
+          : `,col=${start.column}`;
       const properties = `file=${escapeProperty(file)},line=${start.line},endLine=${end.line}${place},title=${code}`;
       return `::${commands[severity]} ${properties}::${escapeData(help === undefined ? message : `${message} (${help})`)}\n`;
     })

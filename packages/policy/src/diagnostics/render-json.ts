@@ -45,7 +45,9 @@ export const toJsonReport = (diagnostics: readonly Diagnostic[], sources: Source
       ...(help === undefined ? {} : { help }),
       ...(fix === undefined
         ? {}
-        : { fix: { message: fix.message, edits: fix.edits.map((edit) => ({ ...place(edit.span), text: edit.text })) } }),
+        : {
+            fix: { message: fix.message, edits: fix.edits.map((edit) => ({ ...place(edit.span), text: edit.text })) },
+          }),
     })),
   };
 };

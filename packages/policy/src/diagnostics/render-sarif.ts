@@ -16,13 +16,19 @@ interface Region {
 }
 
 const toUri = (file: string): string =>
-  /^[a-z][a-z0-9+.-]+:/i.test(file) ? file : encodeURI(file.replaceAll('\\', '/').replace(/^\.\//, '')).replaceAll('#', '%23').replaceAll('?', '%3F');
+  /^[a-z][a-z0-9+.-]+:/i.test(file)
+    ? file
+    : encodeURI(file.replaceAll('\\', '/').replace(/^\.\//, '')).replaceAll('#', '%23').replaceAll('?', '%3F');
 
 /**
  * The findings as SARIF 2.1.0 (OASIS standard), with one rule for each code that occurs, related locations for labels, and
  * fixes. Columns are in code points, as `columnKind` says.
  */
-export const renderSarif = (diagnostics: readonly Diagnostic[], sources: Sources, { toolVersion }: SarifOptions): string => {
+export const renderSarif = (
+  diagnostics: readonly Diagnostic[],
+  sources: Sources,
+  { toolVersion }: SarifOptions,
+): string => {
   const locator = createLocator(sources);
   const region = (span: Span): Region => {
     const { start, end } = locator.locate(span);
@@ -53,7 +59,11 @@ export const renderSarif = (diagnostics: readonly Diagnostic[], sources: Sources
     ...(labels.length === 0
       ? {}
       : {
-          relatedLocations: labels.map((label, index) => ({ id: index + 1, ...physical(label.span), message: { text: label.message } })),
+          relatedLocations: labels.map((label, index) => ({
+            id: index + 1,
+            ...physical(label.span),
+            message: { text: label.message },
+          })),
         }),
     ...(fix === undefined
       ? {}

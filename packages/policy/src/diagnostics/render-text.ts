@@ -12,7 +12,12 @@ type Style = 'bold' | 'red' | 'yellow' | 'cyan' | 'blue' | 'green';
 type Paint = (style: Style, text: string) => string;
 
 const ansi: Readonly<Record<Style, string>> = {
-  bold: '1', red: '1;31', yellow: '1;33', cyan: '1;36', blue: '34', green: '32',
+  bold: '1',
+  red: '1;31',
+  yellow: '1;33',
+  cyan: '1;36',
+  blue: '34',
+  green: '32',
 };
 const severityStyle: Readonly<Record<Severity, Style>> = { error: 'red', warning: 'yellow', note: 'cyan' };
 
@@ -44,7 +49,14 @@ const toMark = (span: Span, primary: boolean, message: string, locator: Locator)
   };
 };
 
-const renderExcerpt = (marks: readonly Mark[], file: string, gutter: number, locator: Locator, paint: Paint, style: Style): readonly string[] => {
+const renderExcerpt = (
+  marks: readonly Mark[],
+  file: string,
+  gutter: number,
+  locator: Locator,
+  paint: Paint,
+  style: Style,
+): readonly string[] => {
   const index = locator.indexOf(file);
   const lines: string[] = [];
   const byLine = Map.groupBy(marks, (mark) => mark.line);
@@ -80,7 +92,10 @@ const renderOne = (diagnostic: Diagnostic, locator: Locator, known: Sources, pai
     `${margin}${paint('blue', '-->')} ${withoutControls(span.file)}:${start.line}:${start.column}`,
   ];
   if (known.has(span.file)) {
-    const marks = [toMark(span, true, '', locator), ...here.map((label) => toMark(label.span, false, label.message, locator))];
+    const marks = [
+      toMark(span, true, '', locator),
+      ...here.map((label) => toMark(label.span, false, label.message, locator)),
+    ];
     lines.push(bar, ...renderExcerpt(marks, span.file, gutter, locator, paint, style));
   }
   for (const label of elsewhere) {
@@ -92,8 +107,10 @@ const renderOne = (diagnostic: Diagnostic, locator: Locator, known: Sources, pai
     } else lines.push(`${margin}     ${withoutControls(label.message)}`);
   }
   if (help !== undefined || fix !== undefined) lines.push(bar);
-  if (help !== undefined) lines.push(`${margin} ${paint('blue', '=')} ${paint('bold', 'help')}: ${withoutControls(help)}`);
-  if (fix !== undefined) lines.push(`${margin} ${paint('blue', '=')} ${paint('green', 'fix')}: ${withoutControls(fix.message)}`);
+  if (help !== undefined)
+    lines.push(`${margin} ${paint('blue', '=')} ${paint('bold', 'help')}: ${withoutControls(help)}`);
+  if (fix !== undefined)
+    lines.push(`${margin} ${paint('blue', '=')} ${paint('green', 'fix')}: ${withoutControls(fix.message)}`);
   return lines.join('\n');
 };
 
@@ -105,7 +122,10 @@ const withoutSecrets = (diagnostics: readonly Diagnostic[], sources: Sources): S
     if (code !== 'E0513' || text === undefined) continue;
     const secret = text.slice(span.start, span.end);
     const hidden = secret.includes('"')
-      ? secret.replaceAll(/"((?:\\.|[^"\\\r\n])*)("|$)/g, (_all, inner: string, end: string) => `"${'*'.repeat(inner.length)}${end}`)
+      ? secret.replaceAll(
+          /"((?:\\.|[^"\\\r\n])*)("|$)/g,
+          (_all, inner: string, end: string) => `"${'*'.repeat(inner.length)}${end}`,
+        )
       : secret.replaceAll(/\S/g, '*');
     masked.set(span.file, text.slice(0, span.start) + hidden + text.slice(span.end));
   }
@@ -119,14 +139,21 @@ const counted = (count: number, word: string): string => `${count} ${word}${coun
  * Carets are right under tabs, wide characters and emoji. Control characters of the source are shown as U+FFFD, so that a
  * policy cannot drive the terminal; secrets that were written into it are not repeated. Empty for no findings; ends with a line break otherwise.
  */
-export const renderText = (diagnostics: readonly Diagnostic[], sources: Sources, { color = false }: TextOptions = {}): string => {
+export const renderText = (
+  diagnostics: readonly Diagnostic[],
+  sources: Sources,
+  { color = false }: TextOptions = {},
+): string => {
   if (diagnostics.length === 0) return '';
   const paint: Paint = (style, text) => (color ? `\u001B[${ansi[style]}m${text}\u001B[0m` : text);
   const locator = createLocator(withoutSecrets(diagnostics, sources));
   const blocks = diagnostics.map((diagnostic) => renderOne(diagnostic, locator, sources, paint));
   const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
   const warnings = diagnostics.filter(({ severity }) => severity === 'warning').length;
-  const counts = [...(errors > 0 ? [counted(errors, 'error')] : []), ...(warnings > 0 ? [counted(warnings, 'warning')] : [])];
+  const counts = [
+    ...(errors > 0 ? [counted(errors, 'error')] : []),
+    ...(warnings > 0 ? [counted(warnings, 'warning')] : []),
+  ];
   const summary = counts.length === 0 ? '' : `\n${paint('bold', counts.join(', '))}\n`;
   return `${blocks.join('\n\n')}\n${summary}`;
 };

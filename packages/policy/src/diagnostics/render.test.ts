@@ -38,9 +38,17 @@ describe('findings for people', () => {
       const start = text.indexOf(part);
       return createDiagnostic(code, { file, start, end: start + part.length }, 'told');
     };
-    const found = [at('E0511', 'wieght'), at('E0513', '"sk-live-1"'), at('E0513', '"sk-\\"2"'), at('E0513', '{ x: "k3" }'), at('E0513', 'k4')];
+    const found = [
+      at('E0511', 'wieght'),
+      at('E0513', '"sk-live-1"'),
+      at('E0513', '"sk-\\"2"'),
+      at('E0513', '{ x: "k3" }'),
+      at('E0513', 'k4'),
+    ];
     const shown = renderText(found, new Map([[file, text]]));
-    expect(shown).toContain('define tenant "a" { keys: ["*********", "******"], wieght: 2, headers: { x: "**" }, key: ** }');
+    expect(shown).toContain(
+      'define tenant "a" { keys: ["*********", "******"], wieght: 2, headers: { x: "**" }, key: ** }',
+    );
     expect(shown).not.toMatch(/sk-|k3|k4/);
   });
 
@@ -94,7 +102,13 @@ describe('findings for people', () => {
     const finding = createDiagnostic('E0212', { file: 'b.route', start: 6, end: 9 }, 'label `a` is used twice', {
       labels: [{ span: { file: 'a.route', start: 6, end: 9 }, message: 'first used here' }],
     });
-    const shown = renderText([finding], new Map([['a.route', 'route "a" to any'], ['b.route', 'route "a" to any']]));
+    const shown = renderText(
+      [finding],
+      new Map([
+        ['a.route', 'route "a" to any'],
+        ['b.route', 'route "a" to any'],
+      ]),
+    );
     expect(shown).toContain(' ::: a.route:1:7\n  |\n1 | route "a" to any\n  |       --- first used here');
   });
 
@@ -112,8 +126,11 @@ describe('findings for programs', () => {
     const report = toJsonReport(found, sources);
     expect(report).toMatchObject({ version: 1, errors: 2, warnings: 0 });
     expect(report.diagnostics[0]).toMatchObject({
-      code: 'E0108', severity: 'error', file,
-      start: { line: 2, column: 27, offset: 37 }, end: { line: 2, column: 29, offset: 39 },
+      code: 'E0108',
+      severity: 'error',
+      file,
+      start: { line: 2, column: 27, offset: 37 },
+      end: { line: 2, column: 29, offset: 39 },
       fix: { edits: [{ text: 'and', start: { line: 2, column: 27 } }] },
     });
   });
@@ -175,7 +192,9 @@ describe('fixes', () => {
 
   it('that touch one made before are left for the next round', () => {
     const at = (start: number, end: number, by: string): Diagnostic =>
-      createDiagnostic('E0120', { file, start, end }, 'x', { fix: { message: 'x', edits: [{ span: { file, start, end }, text: by }] } });
+      createDiagnostic('E0120', { file, start, end }, 'x', {
+        fix: { message: 'x', edits: [{ span: { file, start, end }, text: by }] },
+      });
     const { text, applied } = applyFixes('abcdef', file, [at(0, 2, 'X'), at(1, 3, 'Y'), at(4, 5, 'Z')]);
     expect(text).toBe('XcdZf');
     expect(applied).toHaveLength(2);

@@ -61,7 +61,9 @@ export const hostData: fc.Arbitrary<HostData> = fc.record({
     ...SORTS.flatMap((sort) => [
       maybe(sort),
       maybe(sort),
-      sort === 'string' ? fc.oneof({ weight: 3, arbitrary: maybe(sort) }, { weight: 1, arbitrary: longText }) : maybe(sort),
+      sort === 'string'
+        ? fc.oneof({ weight: 3, arbitrary: maybe(sort) }, { weight: 1, arbitrary: longText })
+        : maybe(sort),
     ]),
   ),
   properties: fc.tuple(
@@ -109,7 +111,11 @@ export function expressionOf(sort: Sort, place: Place, depth: number): fc.Arbitr
   let arbitrary = memo.get(key);
   if (arbitrary === undefined) {
     const context = { place, depth };
-    const leaves = [...kindOf('constant', sort, context), ...kindOf('signal', sort, context), ...kindOf('property', sort, context)];
+    const leaves = [
+      ...kindOf('constant', sort, context),
+      ...kindOf('signal', sort, context),
+      ...kindOf('property', sort, context),
+    ];
     const inner = depth === 0 ? [] : INNER_KINDS.flatMap((kind) => kindOf(kind, sort, context));
     arbitrary = fc.oneof(...leaves, ...inner);
     memo.set(key, arbitrary);
@@ -143,7 +149,8 @@ export function kindOf(kind: Kind, sort: Sort, context: Context): readonly fc.Ar
   const { place, depth } = context;
   const type = TYPES[sort];
   const scope = place;
-  const sub = (of: Sort, where: Place = place): fc.Arbitrary<Expression> => expressionOf(of, where, Math.max(0, depth - 1));
+  const sub = (of: Sort, where: Place = place): fc.Arbitrary<Expression> =>
+    expressionOf(of, where, Math.max(0, depth - 1));
   const base = { type, scope, span: SPAN } as const;
   const when = <T>(condition: boolean, make: () => T): readonly T[] => (condition ? [make()] : []);
   const isBool = sort === 'bool';
@@ -181,13 +188,17 @@ export function kindOf(kind: Kind, sort: Sort, context: Context): readonly fc.Ar
     case 'and':
     case 'or':
       return when(isBool, () =>
-        fc.array(sub('bool'), { minLength: 1, maxLength: 4 }).map((operands): Expression => ({ ...base, kind, operands })),
+        fc
+          .array(sub('bool'), { minLength: 1, maxLength: 4 })
+          .map((operands): Expression => ({ ...base, kind, operands })),
       );
     case 'not':
       return when(isBool, () => sub('bool').map((operand): Expression => ({ ...base, kind, operand })));
     case 'between':
       return when(isBool, () =>
-        fc.tuple(sub('number'), sub('number'), sub('number')).map(([value, low, high]): Expression => ({ ...base, kind, value, low, high })),
+        fc
+          .tuple(sub('number'), sub('number'), sub('number'))
+          .map(([value, low, high]): Expression => ({ ...base, kind, value, low, high })),
       );
     case 'in':
       return when(isBool, () =>
@@ -262,7 +273,9 @@ function calls(sort: Sort, sub: (of: Sort) => fc.Arbitrary<Expression>): readonl
         fc
           .tuple(fc.constantFrom('min', 'max'), fc.array(sub('number'), { minLength: 2, maxLength: 3 }))
           .map(([name, list]): Call => ({ function: name, arguments: list })),
-        fc.tuple(sub('number'), sub('number'), sub('number')).map((list): Call => ({ function: 'clamp', arguments: list })),
+        fc
+          .tuple(sub('number'), sub('number'), sub('number'))
+          .map((list): Call => ({ function: 'clamp', arguments: list })),
         sub('string').map((text): Call => ({ function: 'number', arguments: [text] })),
         fc
           .tuple(sub('string'), fc.constantFrom(0.001, 1, 60, 3600))
@@ -285,7 +298,8 @@ function calls(sort: Sort, sub: (of: Sort) => fc.Arbitrary<Expression>): readonl
 
 /** Random expressions with this kind at the root, of every sort that has it, for the roles of a program. */
 export function partsWithRoot(kind: Kind, depth: number): fc.Arbitrary<ProgramParts> {
-  const rooted = (sort: Sort, place: Place): readonly fc.Arbitrary<Expression>[] => kindOf(kind, sort, { place, depth });
+  const rooted = (sort: Sort, place: Place): readonly fc.Arbitrary<Expression>[] =>
+    kindOf(kind, sort, { place, depth });
   const list = (generators: readonly fc.Arbitrary<Expression>[]): fc.Arbitrary<readonly Expression[]> =>
     generators.length === 0 ? fc.constant([]) : fc.oneof(...generators).map((expression) => [expression]);
   return fc.record({

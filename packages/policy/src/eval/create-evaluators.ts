@@ -14,6 +14,7 @@ export type EvaluatorOptions =
 
 /** The evaluators of a program, in the way asked for. Both ways give equal results. */
 export function createEvaluators(program: PolicyProgram, options: EvaluatorOptions): Evaluators {
-  if (options.mode === 'interpreted') return interpret(program, options.trace === undefined ? {} : { trace: options.trace });
+  if (options.mode === 'interpreted')
+    return interpret(program, options.trace === undefined ? {} : { trace: options.trace });
   return instantiateGenerated(program, options.artefact ?? generate(program));
 }

@@ -14,7 +14,12 @@ function plain(value: Value | undefined): Value | undefined {
 /**
  * The results of every expression of a program in its role, filters also in place. Two evaluators agree if these are equal.
  */
-export function evaluateAll(program: PolicyProgram, evaluators: Evaluators, data: HostData, slots: readonly number[]): readonly unknown[] {
+export function evaluateAll(
+  program: PolicyProgram,
+  evaluators: Evaluators,
+  data: HostData,
+  slots: readonly number[],
+): readonly unknown[] {
   const host: EvaluationHost = hostOf(program, evaluators.targets, data);
   const positions = Int32Array.from(slots);
   return expressionRoles(program).map(({ expression, role }) => {

@@ -86,7 +86,10 @@ function connect(operands: readonly Expression[], frame: Frame, decisive: boolea
 
 function traceLeaf(expression: Expression, value: Truth, frame: Frame): TraceLeaf {
   const quiet: Frame = { ...frame, trace: undefined };
-  const operands = tracedOperands(expression).map((operand) => ({ expression: operand, value: evaluate(operand, quiet) }));
+  const operands = tracedOperands(expression).map((operand) => ({
+    expression: operand,
+    value: evaluate(operand, quiet),
+  }));
   return { expression, value, operands, ...(frame.slot < 0 ? {} : { slot: frame.slot }) };
 }
 
@@ -304,7 +307,10 @@ export function poolMembers(expression: Aggregate, frame: Frame): readonly PoolM
   const pool = frame.host.pool(index);
   const slots = pool.slots.slice(0, pool.length);
   const columns = new Map(
-    candidateProperties(expression.body).map((property) => [property, frame.host.column(property, slots, slots.length)]),
+    candidateProperties(expression.body).map((property) => [
+      property,
+      frame.host.column(property, slots, slots.length),
+    ]),
   );
   return Array.from(slots, (slot) => ({
     slot,

@@ -10,7 +10,11 @@ import type { HostData, ProgramParts } from './program.fixture.ts';
 import { hostOf, programOf } from './program.fixture.ts';
 import { expressionRoles } from './roles.ts';
 
-function bothResults(parts: ProgramParts, data: HostData, slots: readonly number[]): readonly [generated: unknown, interpreted: unknown] {
+function bothResults(
+  parts: ProgramParts,
+  data: HostData,
+  slots: readonly number[],
+): readonly [generated: unknown, interpreted: unknown] {
   const program = programOf(TABLE, parts);
   const generated = instantiateGenerated(program, generate(program));
   return [evaluateAll(program, generated, data, slots), evaluateAll(program, interpret(program), data, slots)];
@@ -59,7 +63,9 @@ describe('generated code and the interpreter agree', () => {
         const traced = interpret(program, {
           trace: (leaf) => leaves.push(leaf.expression),
         });
-        expect(evaluateAll(program, traced, data, slots)).toEqual(evaluateAll(program, interpret(program), data, slots));
+        expect(evaluateAll(program, traced, data, slots)).toEqual(
+          evaluateAll(program, interpret(program), data, slots),
+        );
         expect(leaves.filter((leaf) => leaf.type !== 'bool' || ['and', 'or', 'not'].includes(leaf.kind))).toEqual([]);
       }),
       { numRuns: 200 },
@@ -73,7 +79,9 @@ describe('generated code and the interpreter agree', () => {
         const interpreter = interpret(program);
         const host = hostOf(program, interpreter.targets, data);
         const roles = expressionRoles(program).filter(({ role }) => role === 'predicate' || role === 'filter');
-        const explained = roles.map(({ expression }) => interpreter.traceExpression(expression, host, 1).result === true);
+        const explained = roles.map(
+          ({ expression }) => interpreter.traceExpression(expression, host, 1).result === true,
+        );
         const evaluated = roles.map(({ expression, role }) =>
           role === 'predicate'
             ? interpreter.predicate(expression)(host)

@@ -58,4 +58,3 @@ export interface Evaluators {
   filter(expression: Expression): CandidateFilter;
   score(expression: Expression): CandidateValue;
 }
-

@@ -38,8 +38,8 @@ export function createModuleWriter(targets: readonly TargetRef[]): ModuleWriter 
     return name;
   };
 
-  const readsCandidate = memoised((e: Expression): boolean =>
-    e.kind === 'property' || (e.kind !== 'aggregate' && operandsOf(e).some(readsCandidate)),
+  const readsCandidate = memoised(
+    (e: Expression): boolean => e.kind === 'property' || (e.kind !== 'aggregate' && operandsOf(e).some(readsCandidate)),
   );
 
   const foldNumber = memoised((e: Expression): number | undefined => {

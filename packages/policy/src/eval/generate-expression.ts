@@ -71,7 +71,8 @@ const isConstant = (e: Expression): e is Of<'constant'> => e.kind === 'constant'
 
 const isListTyped = (e: Expression): boolean => typeof e.type === 'object' && 'list' in e.type;
 
-const guard = (e: Expression, code: string): string => (isNumericType(e.type) ? `${code} === ${code}` : `${code} !== ${UNKNOWN_VALUE}`);
+const guard = (e: Expression, code: string): string =>
+  isNumericType(e.type) ? `${code} === ${code}` : `${code} !== ${UNKNOWN_VALUE}`;
 
 const guardUnlessConstant = (e: Expression, code: string): string => (isConstant(e) ? 'true' : guard(e, code));
 
@@ -103,7 +104,10 @@ function truthHere(w: FunctionWriter, e: Expression, wanted: boolean): string {
       return e.value === wanted ? 'true' : 'false';
     case 'and':
     case 'or':
-      return join((e.kind === 'and') === wanted ? '&&' : '||', e.operands.map((operand) => truth(w, operand, wanted)));
+      return join(
+        (e.kind === 'and') === wanted ? '&&' : '||',
+        e.operands.map((operand) => truth(w, operand, wanted)),
+      );
     case 'not':
       return truth(w, e.operand, !wanted);
     case 'compare':
@@ -156,7 +160,8 @@ function compareTruth(w: FunctionWriter, e: Of<'compare'>, op: CompareOperator):
   const [right, rightAgain] = twice(w, value(w, e.right));
   const guards = [guardUnlessConstant(e.left, leftAgain), guardUnlessConstant(e.right, rightAgain)];
   // What equals something known is known; what is unequal to it may be unknown.
-  if (op === '==') return join('&&', [`${left} === ${right}`, guards.includes('true') ? 'true' : guard(e.left, leftAgain)]);
+  if (op === '==')
+    return join('&&', [`${left} === ${right}`, guards.includes('true') ? 'true' : guard(e.left, leftAgain)]);
   return join('&&', [`${left} !== ${right}`, ...guards]);
 }
 
@@ -169,7 +174,10 @@ function memberTruth(w: FunctionWriter, needle: Expression, list: Expression, wa
   const constants = members.filter(isConstant).map((member) => member.value);
   const parts: string[] = [];
   if (constants.length > INLINE_MEMBERS) {
-    const set = w.module.constant({ kind: 'set', members: [...new Set(constants)].filter((member) => typeof member !== 'object') });
+    const set = w.module.constant({
+      kind: 'set',
+      members: [...new Set(constants)].filter((member) => typeof member !== 'object'),
+    });
     parts.push(`${wanted ? '' : '!'}${set}.has(${again})`);
   } else {
     for (const constant of constants) parts.push(`${again} ${wanted ? '===' : '!=='} ${w.module.value(constant)}`);
@@ -206,7 +214,11 @@ function listCode(w: FunctionWriter, list: Expression): string {
 function containsTruth(w: FunctionWriter, e: Of<'contains'>, wanted: boolean): string {
   const [text, textAgain] = twice(w, value(w, e.value));
   const [part, partAgain] = twice(w, value(w, e.part));
-  return join('&&', [guardUnlessConstant(e.value, text), guardUnlessConstant(e.part, part), `${wanted ? '' : '!'}${textAgain}.includes(${partAgain})`]);
+  return join('&&', [
+    guardUnlessConstant(e.value, text),
+    guardUnlessConstant(e.part, part),
+    `${wanted ? '' : '!'}${textAgain}.includes(${partAgain})`,
+  ]);
 }
 
 /** Whether the number of `e` is computed by an operator whose result may leave the finite numbers. */
@@ -244,12 +256,15 @@ function rawNumber(w: FunctionWriter, e: Expression): string {
 }
 
 function rawOperand(w: FunctionWriter, e: Expression): string {
-  return hasArithmetic(e) && w.module.foldNumber(e) === undefined && !(w.perSlot && !w.module.readsCandidate(e)) ? rawNumber(w, e) : numeric(w, e);
+  return hasArithmetic(e) && w.module.foldNumber(e) === undefined && !(w.perSlot && !w.module.readsCandidate(e))
+    ? rawNumber(w, e)
+    : numeric(w, e);
 }
 
 function callCode(w: FunctionWriter, e: Of<'call'>): string {
   const [only] = e.arguments;
-  if ((e.function === 'min' || e.function === 'max') && only !== undefined && e.arguments.length === 1) return value(w, only);
+  if ((e.function === 'min' || e.function === 'max') && only !== undefined && e.arguments.length === 1)
+    return value(w, only);
   return `${w.module.runtime(e.function)}(${e.arguments.map((argument) => value(w, argument)).join(', ')})`;
 }
 
@@ -358,7 +373,11 @@ function aggregateParts(f: FunctionWriter, e: Aggregate, mode: 'true' | 'false' 
   const x = `const x = ${numeric(f, e.body)};\n`;
   if (e.function === 'min' || e.function === 'max') {
     const better = e.function === 'min' ? 'x < m' : 'x > m';
-    return { before: `let m = ${UNKNOWN_NUMBER};\n`, step: `${x}if (${better} || m !== m) m = x;\n`, after: 'return m;\n' };
+    return {
+      before: `let m = ${UNKNOWN_NUMBER};\n`,
+      step: `${x}if (${better} || m !== m) m = x;\n`,
+      after: 'return m;\n',
+    };
   }
   const result = e.function === 'sum' ? 'm + (m - m)' : '(m / j) + (m - m)';
   const empty = e.function === 'sum' ? '0' : UNKNOWN_NUMBER;

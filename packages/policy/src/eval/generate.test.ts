@@ -32,10 +32,37 @@ const ALLOWED_NODES: ReadonlySet<string> = new Set([
   'VariableDeclaration',
   'VariableDeclarator',
 ]);
-const ALLOWED_OPERATORS: ReadonlySet<string> = new Set(
-  ['+', '-', '*', '/', '<', '<=', '>', '>=', '===', '!==', '&&', '||', '??', '!', 'void', '=', '+=', '++'],
-);
-const ALLOWED_MEMBERS: ReadonlySet<string> = new Set(['n', 'v', 'column', 'pool', 'slots', 'length', 'test', 'has', 'includes']);
+const ALLOWED_OPERATORS: ReadonlySet<string> = new Set([
+  '+',
+  '-',
+  '*',
+  '/',
+  '<',
+  '<=',
+  '>',
+  '>=',
+  '===',
+  '!==',
+  '&&',
+  '||',
+  '??',
+  '!',
+  'void',
+  '=',
+  '+=',
+  '++',
+]);
+const ALLOWED_MEMBERS: ReadonlySet<string> = new Set([
+  'n',
+  'v',
+  'column',
+  'pool',
+  'slots',
+  'length',
+  'test',
+  'has',
+  'includes',
+]);
 
 type AnyNode = Node & { readonly [key: string]: unknown };
 
@@ -51,17 +78,24 @@ function problems(text: string): readonly string[] {
     complain(ALLOWED_NODES.has(node.type), `node ${node.type}`);
     if (node.type === 'Identifier') {
       const name = String(node['name']);
-      complain(role === 'member name' ? ALLOWED_MEMBERS.has(name) : /^(?:K|[a-z]\d*)$/.test(name), `identifier ${name}`);
+      complain(
+        role === 'member name' ? ALLOWED_MEMBERS.has(name) : /^(?:K|[a-z]\d*)$/.test(name),
+        `identifier ${name}`,
+      );
     }
     if (node.type === 'Literal') {
       const value = node['value'];
       const isDirective = role === 'directive' && value === 'use strict';
       complain(isDirective || typeof value === 'boolean' || Number.isFinite(value), `literal ${String(node['raw'])}`);
     }
-    if ('operator' in node) complain(ALLOWED_OPERATORS.has(String(node['operator'])), `operator ${String(node['operator'])}`);
+    if ('operator' in node)
+      complain(ALLOWED_OPERATORS.has(String(node['operator'])), `operator ${String(node['operator'])}`);
     if (node.type === 'MemberExpression' && node['computed'] === true) {
       const object = node['object'];
-      complain(isNode(object) && object.type === 'Identifier' && /^(?:K|[nvso]|c\d+)$/.test(String(object['name'])), 'computed member');
+      complain(
+        isNode(object) && object.type === 'Identifier' && /^(?:K|[nvso]|c\d+)$/.test(String(object['name'])),
+        'computed member',
+      );
     }
     for (const [key, value] of Object.entries(node)) {
       const named = node.type === 'MemberExpression' && node['computed'] !== true && key === 'property';
@@ -74,7 +108,13 @@ function problems(text: string): readonly string[] {
 }
 
 const text = (value: string): Expression => constant(value);
-const signal = (index: number, type: Expression['type']): Expression => ({ kind: 'signal', index, type, scope: 'request', span: SPAN });
+const signal = (index: number, type: Expression['type']): Expression => ({
+  kind: 'signal',
+  index,
+  type,
+  scope: 'request',
+  span: SPAN,
+});
 
 describe('generated text', () => {
   test('holds minted identifiers, finite numbers and listed operators only', () => {
@@ -98,9 +138,33 @@ describe('generated text', () => {
       generate(
         programOf(TABLE, {
           predicates: [
-            { kind: 'compare', op: '==', left: signal(6, 'string'), right: text(hostile), type: 'bool', scope: 'request', span: SPAN },
-            { kind: 'in', value: signal(6, 'string'), list: constant([hostile, 'x']), type: 'bool', scope: 'request', span: SPAN },
-            { kind: 'matches', value: signal(6, 'string'), pattern: hostile, flags: '', prompt: true, type: 'bool', scope: 'request', span: SPAN },
+            {
+              kind: 'compare',
+              op: '==',
+              left: signal(6, 'string'),
+              right: text(hostile),
+              type: 'bool',
+              scope: 'request',
+              span: SPAN,
+            },
+            {
+              kind: 'in',
+              value: signal(6, 'string'),
+              list: constant([hostile, 'x']),
+              type: 'bool',
+              scope: 'request',
+              span: SPAN,
+            },
+            {
+              kind: 'matches',
+              value: signal(6, 'string'),
+              pattern: hostile,
+              flags: '',
+              prompt: true,
+              type: 'bool',
+              scope: 'request',
+              span: SPAN,
+            },
           ],
         }),
       ).text;
@@ -120,8 +184,24 @@ describe('generated text', () => {
 
   test('reads each signal once in a function, and fetches each column once', () => {
     const p0: Expression = { kind: 'property', index: 0, type: 'number', scope: 'candidate', span: SPAN };
-    const product: Expression = { kind: 'arithmetic', op: '*', left: p0, right: signal(0, 'number'), type: 'number', scope: 'candidate', span: SPAN };
-    const sum: Expression = { kind: 'arithmetic', op: '+', left: product, right: product, type: 'number', scope: 'candidate', span: SPAN };
+    const product: Expression = {
+      kind: 'arithmetic',
+      op: '*',
+      left: p0,
+      right: signal(0, 'number'),
+      type: 'number',
+      scope: 'candidate',
+      span: SPAN,
+    };
+    const sum: Expression = {
+      kind: 'arithmetic',
+      op: '+',
+      left: product,
+      right: product,
+      type: 'number',
+      scope: 'candidate',
+      span: SPAN,
+    };
     const generated = generate(programOf(TABLE, { scores: [sum] })).text;
     expect(generated.match(/n\[0\]/g)).toHaveLength(1);
     expect(generated.match(/h\.column\(0, s, l\)/g)).toHaveLength(1);
@@ -129,15 +209,39 @@ describe('generated text', () => {
 
   test('computes what no candidate changes before the loop', () => {
     const p0: Expression = { kind: 'property', index: 0, type: 'number', scope: 'candidate', span: SPAN };
-    const half: Expression = { kind: 'arithmetic', op: '/', left: signal(0, 'number'), right: constant(2), type: 'number', scope: 'request', span: SPAN };
-    const where: Expression = { kind: 'compare', op: '<', left: p0, right: half, type: 'bool', scope: 'candidate', span: SPAN };
+    const half: Expression = {
+      kind: 'arithmetic',
+      op: '/',
+      left: signal(0, 'number'),
+      right: constant(2),
+      type: 'number',
+      scope: 'request',
+      span: SPAN,
+    };
+    const where: Expression = {
+      kind: 'compare',
+      op: '<',
+      left: p0,
+      right: half,
+      type: 'bool',
+      scope: 'candidate',
+      span: SPAN,
+    };
     const generated = generate(programOf(TABLE, { filters: [where] })).text;
     expect(generated.indexOf('(s0 / 2)')).toBeGreaterThan(0);
     expect(generated.indexOf('(s0 / 2)')).toBeLessThan(generated.indexOf('for ('));
   });
 
   test('equal expressions share one function', () => {
-    const when = (): Expression => ({ kind: 'compare', op: '>', left: signal(0, 'number'), right: constant(50), type: 'bool', scope: 'request', span: SPAN });
+    const when = (): Expression => ({
+      kind: 'compare',
+      op: '>',
+      left: signal(0, 'number'),
+      right: constant(50),
+      type: 'bool',
+      scope: 'request',
+      span: SPAN,
+    });
     const generated = generate(programOf(TABLE, { predicates: [when(), when(), when()] })).text;
     expect(generated.match(/function /g)).toHaveLength(1);
   });
@@ -147,8 +251,22 @@ describe('generated text', () => {
       let e: Expression = signal(3, 'bool');
       for (let level = 0; level < depth; level++) {
         const negated: Expression = { kind: 'not', operand: e, type: 'bool', scope: 'request', span: SPAN };
-        const either: Expression = { kind: 'or', operands: [negated, signal(4, 'bool')], type: 'bool', scope: 'request', span: SPAN };
-        const same: Expression = { kind: 'compare', op: '!=', left: either, right: signal(5, 'bool'), type: 'bool', scope: 'request', span: SPAN };
+        const either: Expression = {
+          kind: 'or',
+          operands: [negated, signal(4, 'bool')],
+          type: 'bool',
+          scope: 'request',
+          span: SPAN,
+        };
+        const same: Expression = {
+          kind: 'compare',
+          op: '!=',
+          left: either,
+          right: signal(5, 'bool'),
+          type: 'bool',
+          scope: 'request',
+          span: SPAN,
+        };
         e = { kind: 'coalesce', left: same, right: signal(3, 'bool'), type: 'bool', scope: 'request', span: SPAN };
       }
       return generate(programOf(TABLE, { predicates: [e] })).text.length;
@@ -164,12 +282,15 @@ describe('instantiation', () => {
     expect(() => instantiateGenerated(two, generate(one))).toThrow('another program');
   });
 
-  test.each(['generated', 'interpreted'] as const)('%s evaluators refuse an expression that is not part of the program', (mode) => {
-    const program = programOf(TABLE, { predicates: [constant(true)] });
-    const evaluators = createEvaluators(program, { mode });
-    expect(() => evaluators.predicate(constant(true))).toThrow('not part of the program');
-    expect(() => evaluators.filter(constant(true))).toThrow('not part of the program');
-  });
+  test.each(['generated', 'interpreted'] as const)(
+    '%s evaluators refuse an expression that is not part of the program',
+    (mode) => {
+      const program = programOf(TABLE, { predicates: [constant(true)] });
+      const evaluators = createEvaluators(program, { mode });
+      expect(() => evaluators.predicate(constant(true))).toThrow('not part of the program');
+      expect(() => evaluators.filter(constant(true))).toThrow('not part of the program');
+    },
+  );
 
   test('interpreted evaluators work where code from strings is forbidden, generated ones say so', () => {
     const program = programOf(TABLE, { predicates: [constant(true)] });

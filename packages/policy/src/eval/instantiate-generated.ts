@@ -43,6 +43,7 @@ function found<F>(table: ReadonlyMap<Expression, F>, expression: Expression): F 
 
 function run(artefact: GeneratedArtefact): readonly unknown[] {
   // The text is made by `generate` of identifiers, numbers and operators of its own; nothing that a policy's author wrote is in it.
+  // oxlint-disable-next-line typescript/no-implied-eval -- making code from that text is what this module is for
   const factory = new Function('K', artefact.text) as (constants: readonly unknown[]) => readonly unknown[];
   return factory(Object.freeze(artefact.constants.map(materialise)));
 }

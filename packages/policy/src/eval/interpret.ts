@@ -41,7 +41,14 @@ export function interpret(program: PolicyProgram, options: InterpretOptions = {}
   const check = (role: Role, expression: Expression): void => {
     if (!known[role].has(expression)) throw new TypeError('The expression is not part of the program in this role.');
   };
-  const requestFrame = (host: EvaluationHost): Frame => ({ host, pools, trace, patterns, slot: -1, columns: NO_COLUMNS });
+  const requestFrame = (host: EvaluationHost): Frame => ({
+    host,
+    pools,
+    trace,
+    patterns,
+    slot: -1,
+    columns: NO_COLUMNS,
+  });
 
   return {
     targets,

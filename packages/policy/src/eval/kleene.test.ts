@@ -15,7 +15,13 @@ const signalTypes: readonly ValueType[] = ['bool', 'bool', 'number', 'number', '
 const table: RefTable = { signals: signalTypes, properties: ['number', 'bool'] };
 const bool = { type: 'bool', scope: 'request', span: SPAN } as const;
 const number = { type: 'number', scope: 'request', span: SPAN } as const;
-const signal = (index: number): Expression => ({ kind: 'signal', index, type: signalTypes[index] ?? 'bool', scope: 'request', span: SPAN });
+const signal = (index: number): Expression => ({
+  kind: 'signal',
+  index,
+  type: signalTypes[index] ?? 'bool',
+  scope: 'request',
+  span: SPAN,
+});
 const property = (index: number): Expression => ({
   kind: 'property',
   index,
@@ -35,16 +41,63 @@ const not = (operand: Expression): Expression => ({ ...bool, kind: 'not', operan
 const and = (...operands: Expression[]): Expression => ({ ...bool, kind: 'and', operands });
 const or = (...operands: Expression[]): Expression => ({ ...bool, kind: 'or', operands });
 const exists = (operand: Expression): Expression => ({ ...bool, kind: 'exists', operand });
-const compare = (left: Expression, op: '==' | '!=' | '<' | '<=' | '>' | '>=', right: Expression): Expression => ({ ...bool, kind: 'compare', op, left, right });
-const within = (value: Expression, low: Expression, high: Expression): Expression => ({ ...bool, kind: 'between', value, low, high });
+const compare = (left: Expression, op: '==' | '!=' | '<' | '<=' | '>' | '>=', right: Expression): Expression => ({
+  ...bool,
+  kind: 'compare',
+  op,
+  left,
+  right,
+});
+const within = (value: Expression, low: Expression, high: Expression): Expression => ({
+  ...bool,
+  kind: 'between',
+  value,
+  low,
+  high,
+});
 const isIn = (value: Expression, list: Expression): Expression => ({ ...bool, kind: 'in', value, list });
 const contains = (value: Expression, part: Expression): Expression => ({ ...bool, kind: 'contains', value, part });
-const matches = (value: Expression, pattern: string, prompt = false): Expression => ({ ...bool, kind: 'matches', value, pattern, flags: '', prompt });
-const list = (...members: Expression[]): Expression => ({ type: { list: 'string' }, scope: 'request', span: SPAN, kind: 'list', members });
-const coalesce = (left: Expression, right: Expression): Expression => ({ type: left.type, scope: 'request', span: SPAN, kind: 'coalesce', left, right });
-const arithmetic = (left: Expression, op: '+' | '-' | '*' | '/', right: Expression): Expression => ({ ...number, kind: 'arithmetic', op, left, right });
-const call = (name: 'min' | 'max' | 'clamp' | 'number', ...operands: Expression[]): Expression => ({ ...number, kind: 'call', function: name, arguments: operands });
-const aggregate = (name: 'min' | 'max' | 'avg' | 'sum' | 'count' | 'any' | 'all', body: Expression, target?: TargetRef): Expression => ({
+const matches = (value: Expression, pattern: string, prompt = false): Expression => ({
+  ...bool,
+  kind: 'matches',
+  value,
+  pattern,
+  flags: '',
+  prompt,
+});
+const list = (...members: Expression[]): Expression => ({
+  type: { list: 'string' },
+  scope: 'request',
+  span: SPAN,
+  kind: 'list',
+  members,
+});
+const coalesce = (left: Expression, right: Expression): Expression => ({
+  type: left.type,
+  scope: 'request',
+  span: SPAN,
+  kind: 'coalesce',
+  left,
+  right,
+});
+const arithmetic = (left: Expression, op: '+' | '-' | '*' | '/', right: Expression): Expression => ({
+  ...number,
+  kind: 'arithmetic',
+  op,
+  left,
+  right,
+});
+const call = (name: 'min' | 'max' | 'clamp' | 'number', ...operands: Expression[]): Expression => ({
+  ...number,
+  kind: 'call',
+  function: name,
+  arguments: operands,
+});
+const aggregate = (
+  name: 'min' | 'max' | 'avg' | 'sum' | 'count' | 'any' | 'all',
+  body: Expression,
+  target?: TargetRef,
+): Expression => ({
   ...(name === 'any' || name === 'all' ? bool : number),
   kind: 'aggregate',
   function: name,
@@ -60,7 +113,10 @@ interface Given {
 
 /** The value of an expression under both evaluators, which must agree; unknown is `undefined`. */
 function valueOf(expression: Expression, given: Given = {}): Value | undefined {
-  const program = programOf(table, { values: [expression], predicates: expression.type === 'bool' ? [expression, not(expression)] : [] });
+  const program = programOf(table, {
+    values: [expression],
+    predicates: expression.type === 'bool' ? [expression, not(expression)] : [],
+  });
   const members = [...(given.numbers ?? given.bools ?? []).keys()];
   const [interpreted, generated] = (['interpreted', 'generated'] as const).map((mode) => {
     const evaluators = createEvaluators(program, { mode });
@@ -70,7 +126,9 @@ function valueOf(expression: Expression, given: Given = {}): Value | undefined {
       pools: { any: members, '70B': members },
     });
     const result = evaluators.value(expression)(host);
-    const [fires, firesNot] = program.routes.flatMap((route) => (route.when === undefined ? [] : [evaluators.predicate(route.when)(host)]));
+    const [fires, firesNot] = program.routes.flatMap((route) =>
+      route.when === undefined ? [] : [evaluators.predicate(route.when)(host)],
+    );
     return { result: Number.isNaN(result) ? undefined : result, fires, firesNot };
   });
   expect(generated).toEqual(interpreted);
@@ -106,13 +164,16 @@ describe("Kleene's logic", () => {
 });
 
 describe('unknown operands', () => {
-  test.each(['==', '!=', '<', '<=', '>', '>='] as const)('%s with an unknown number is unknown, and so is its negation', (op) => {
-    expect(valueOf(compare(x, op, constant(50)))).toBeUndefined();
-    expect(valueOf(compare(constant(50), op, x))).toBeUndefined();
-    expect(valueOf(not(compare(x, op, constant(50))))).toBeUndefined();
-    expect(valueOf(compare(x, op, y), { signals: { 2: 1 } })).toBeUndefined();
-    expect(valueOf(compare(x, op, x))).toBeUndefined();
-  });
+  test.each(['==', '!=', '<', '<=', '>', '>='] as const)(
+    '%s with an unknown number is unknown, and so is its negation',
+    (op) => {
+      expect(valueOf(compare(x, op, constant(50)))).toBeUndefined();
+      expect(valueOf(compare(constant(50), op, x))).toBeUndefined();
+      expect(valueOf(not(compare(x, op, constant(50))))).toBeUndefined();
+      expect(valueOf(compare(x, op, y), { signals: { 2: 1 } })).toBeUndefined();
+      expect(valueOf(compare(x, op, x))).toBeUndefined();
+    },
+  );
 
   test('`not (complexity > 50)` fires on 50, not on 51 and not on an unknown', () => {
     const rule = not(compare(x, '>', constant(50)));
@@ -196,8 +257,12 @@ describe('numbers', () => {
     expect(valueOf(arithmetic(x, '/', y), { signals: { 2: 0, 3: 0 } })).toBeUndefined();
     expect(valueOf(arithmetic(x, '*', y), { signals: { 2: 1e200, 3: 1e200 } })).toBeUndefined();
     expect(valueOf(arithmetic(constant(1), '/', constant(0)))).toBeUndefined();
-    expect(valueOf(arithmetic(constant(1), '/', arithmetic(x, '*', y)), { signals: { 2: 1e200, 3: 1e200 } })).toBeUndefined();
-    expect(valueOf(compare(arithmetic(x, '*', y), '>', constant(0)), { signals: { 2: 1e200, 3: 1e200 } })).toBeUndefined();
+    expect(
+      valueOf(arithmetic(constant(1), '/', arithmetic(x, '*', y)), { signals: { 2: 1e200, 3: 1e200 } }),
+    ).toBeUndefined();
+    expect(
+      valueOf(compare(arithmetic(x, '*', y), '>', constant(0)), { signals: { 2: 1e200, 3: 1e200 } }),
+    ).toBeUndefined();
     expect(valueOf(coalesce(arithmetic(x, '/', y), constant(9)), { signals: { 2: 1, 3: 0 } })).toBe(9);
     expect(valueOf(arithmetic(x, '/', y), { signals: { 2: 1, 3: 4 } })).toBe(0.25);
   });
@@ -243,7 +308,9 @@ describe('aggregates', () => {
   ] as const)('%s of %j is %s', (name, numbers, expected) => {
     expect(valueOf(aggregate(name, n), { numbers })).toBe(expected);
     expect(valueOf(aggregate(name, n, { kind: 'tier', name: '70B' }), { numbers })).toBe(expected);
-    expect(valueOf(aggregate(name, n, { kind: 'tier', name: 'no such tier' }), { numbers })).toBe(name === 'sum' ? 0 : undefined);
+    expect(valueOf(aggregate(name, n, { kind: 'tier', name: 'no such tier' }), { numbers })).toBe(
+      name === 'sum' ? 0 : undefined,
+    );
   });
 
   test.each<[readonly Truth[], Truth, Truth, number]>([

@@ -131,7 +131,8 @@ export class LinearPattern implements Pattern {
     const nodes = this.#follow(state, character);
     let reached: State | null = null;
     if (nodes !== null) {
-      const after = character?.isWord === true ? BEFORE.word : character?.isLineEnd === true ? BEFORE.lineEnd : BEFORE.other;
+      const after =
+        character?.isWord === true ? BEFORE.word : character?.isLineEnd === true ? BEFORE.lineEnd : BEFORE.other;
       reached = this.#stateOf(this.#anchored ? nodes : [...nodes, this.#nfa.start], after);
     }
     state.next[symbol] = reached;

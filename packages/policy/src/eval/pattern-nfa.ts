@@ -30,7 +30,8 @@ const MAXIMAL_NODES = 20_000;
 
 const QUANTIFIER = /(?:[*+?]|\{(\d+)(?:(,)(\d*))?\})\??/y;
 const GROUP = /\((?:\?:|\?<[^=!][^>]*>|(?!\?))/y;
-const ATOM = /\.|\[(?:\\[^]|[^\]\\])*\]|\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u\{[0-9a-fA-F]+\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|c[A-Za-z]|[pP]\{[^}]*\}|[^k1-9])|[^\\()[\]{}*+?|]/uy;
+const ATOM =
+  /\.|\[(?:\\[^]|[^\]\\])*\]|\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u\{[0-9a-fA-F]+\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|c[A-Za-z]|[pP]\{[^}]*\}|[^k1-9])|[^\\()[\]{}*+?|]/uy;
 
 /**
  * The automaton of a pattern that `RegExp` accepts with the `u` flag. Look-around, back-references and groups with flags are not part of
@@ -59,7 +60,8 @@ export function parsePattern(pattern: string): Nfa {
 
   const sequence = (): Tree => {
     const parts: Tree[] = [];
-    while (position < pattern.length && pattern[position] !== '|' && pattern[position] !== ')') parts.push(quantified());
+    while (position < pattern.length && pattern[position] !== '|' && pattern[position] !== ')')
+      parts.push(quantified());
     return { kind: 'sequence', parts };
   };
 
@@ -70,7 +72,12 @@ export function parsePattern(pattern: string): Nfa {
     hasQuantifier = true;
     const [text, low, comma, high] = match;
     if (low === undefined) {
-      return { kind: 'repeat', body, minimum: text.startsWith('+') ? 1 : 0, maximum: text.startsWith('?') ? 1 : Infinity };
+      return {
+        kind: 'repeat',
+        body,
+        minimum: text.startsWith('+') ? 1 : 0,
+        maximum: text.startsWith('?') ? 1 : Infinity,
+      };
     }
     const minimum = Number(low);
     const open = high === undefined || high === '' ? Infinity : Number(high);
@@ -89,7 +96,10 @@ export function parsePattern(pattern: string): Nfa {
       return body;
     }
     const match = take(ATOM);
-    if (match === null) throw new SyntaxError(`The pattern holds at ${position} what patterns of a policy may not: look-around or a back-reference.`);
+    if (match === null)
+      throw new SyntaxError(
+        `The pattern holds at ${position} what patterns of a policy may not: look-around or a back-reference.`,
+      );
     const [text] = match;
     const atom = atoms.get(text) ?? atoms.size;
     atoms.set(text, atom);

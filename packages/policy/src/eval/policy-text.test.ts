@@ -23,7 +23,10 @@ function compile(text: string): PolicyProgram | undefined {
 }
 
 /** The constants of a program, near which its conditions change their minds. */
-function constantsOf(program: PolicyProgram): { readonly numbers: readonly number[]; readonly texts: readonly string[] } {
+function constantsOf(program: PolicyProgram): {
+  readonly numbers: readonly number[];
+  readonly texts: readonly string[];
+} {
   const numbers = new Set<number>([0, 1, 50]);
   const texts = new Set<string>(['', 'eu', 'true', '12']);
   const add = (value: Value): void => {
@@ -65,11 +68,17 @@ function hostDataFor(program: PolicyProgram, seed: number): HostData {
   };
 }
 
-function bothResults(program: PolicyProgram, seeds: readonly number[]): readonly [generated: unknown, interpreted: unknown] {
+function bothResults(
+  program: PolicyProgram,
+  seeds: readonly number[],
+): readonly [generated: unknown, interpreted: unknown] {
   const generated = instantiateGenerated(program, generate(program));
   const interpreted = interpret(program);
   const data = seeds.map((seed) => hostDataFor(program, seed));
-  return [data.map((one) => evaluateAll(program, generated, one, SLOTS)), data.map((one) => evaluateAll(program, interpreted, one, SLOTS))];
+  return [
+    data.map((one) => evaluateAll(program, generated, one, SLOTS)),
+    data.map((one) => evaluateAll(program, interpreted, one, SLOTS)),
+  ];
 }
 
 const seeds = fc.array(fc.nat(), { minLength: 3, maxLength: 3 });

@@ -47,13 +47,24 @@ export interface ProgramParts {
 /** A program whose routes hold the given expressions and which reads signals and properties of the given types. */
 export function programOf(table: RefTable, parts: ProgramParts): PolicyProgram {
   const builtin = { kind: 'builtin' } as const;
-  const signals = table.signals.map(
-    (type, index): SignalRef => ({ key: `signal_${index}`, type, known: 'maybe', provider: builtin, arguments: [] }),
-  );
-  const properties = table.properties.map(
-    (type, index): PropertyRef => ({ key: `property_${index}`, type, provider: builtin, arguments: [] }),
-  );
-  const destination = (more: { readonly where?: Expression; readonly by?: readonly ScoreSum[]; readonly with?: Modifiers }): Destination => ({
+  const signals = table.signals.map((type, index): SignalRef => ({
+    key: `signal_${index}`,
+    type,
+    known: 'maybe',
+    provider: builtin,
+    arguments: [],
+  }));
+  const properties = table.properties.map((type, index): PropertyRef => ({
+    key: `property_${index}`,
+    type,
+    provider: builtin,
+    arguments: [],
+  }));
+  const destination = (more: {
+    readonly where?: Expression;
+    readonly by?: readonly ScoreSum[];
+    readonly with?: Modifiers;
+  }): Destination => ({
     kind: 'destination',
     span: SPAN,
     targets: [{ target: { kind: 'any' } }],
@@ -105,7 +116,9 @@ export function programOf(table: RefTable, parts: ProgramParts): PolicyProgram {
     admission: [],
     routes: [
       ...(parts.predicates ?? []).map((when, index) => route(`when ${index}`, destination({}), when)),
-      ...(parts.values ?? []).map((value, index) => route(`value ${index}`, destination({ with: { set: [{ field: 'x', value }] } }))),
+      ...(parts.values ?? []).map((value, index) =>
+        route(`value ${index}`, destination({ with: { set: [{ field: 'x', value }] } })),
+      ),
       ...(parts.filters ?? []).map((where, index) => route(`where ${index}`, destination({ where }))),
       ...(parts.scores ?? []).map((score, index) => route(`by ${index}`, destination({ by: [scored(score)] }))),
     ],

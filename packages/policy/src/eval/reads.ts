@@ -45,7 +45,8 @@ export function operandsOf(expression: Expression): readonly Expression[] {
 }
 
 /** A name for a target that no two different targets share. */
-export const targetKey = (target: TargetRef): string => (target.kind === 'any' ? 'any' : `${target.kind}:${target.name}`);
+export const targetKey = (target: TargetRef): string =>
+  target.kind === 'any' ? 'any' : `${target.kind}:${target.name}`;
 
 /** The target an aggregate without one ranges over. */
 export const EVERY_ENDPOINT: TargetRef = Object.freeze({ kind: 'any' });

@@ -80,7 +80,10 @@ export function sameValue(left: Value, right: Value): boolean {
 }
 
 /** Kleene membership: true on a match; without one, unknown if the value, the list or a member is unknown. */
-export function memberOf(value: Value | undefined, list: readonly (Value | undefined)[] | undefined): boolean | undefined {
+export function memberOf(
+  value: Value | undefined,
+  list: readonly (Value | undefined)[] | undefined,
+): boolean | undefined {
   if (!isKnown(value) || list === undefined) return undefined;
   let unknown = false;
   for (const member of list) {

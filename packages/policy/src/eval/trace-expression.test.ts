@@ -7,7 +7,13 @@ import { poolTargets, readsOf } from './reads.ts';
 import { expressionRoles } from './roles.ts';
 import { referenceName } from './trace-expression.ts';
 
-const complexity: Expression = { kind: 'signal', index: 0, type: 'number', scope: 'request', span: { file: 'a.route', start: 11, end: 21 } };
+const complexity: Expression = {
+  kind: 'signal',
+  index: 0,
+  type: 'number',
+  scope: 'request',
+  span: { file: 'a.route', start: 11, end: 21 },
+};
 const tenant: Expression = { kind: 'signal', index: 1, type: 'string', scope: 'request', span: SPAN };
 const load: Expression = { kind: 'property', index: 0, type: 'percent', scope: 'candidate', span: SPAN };
 const hard: Expression = {
@@ -19,10 +25,34 @@ const hard: Expression = {
   scope: 'request',
   span: { file: 'a.route', start: 11, end: 26 },
 };
-const european: Expression = { kind: 'compare', op: '==', left: tenant, right: constant('eu'), type: 'bool', scope: 'request', span: SPAN };
+const european: Expression = {
+  kind: 'compare',
+  op: '==',
+  left: tenant,
+  right: constant('eu'),
+  type: 'bool',
+  scope: 'request',
+  span: SPAN,
+};
 const both: Expression = { kind: 'and', operands: [hard, european], type: 'bool', scope: 'request', span: SPAN };
-const least: Expression = { kind: 'aggregate', function: 'min', body: load, target: { kind: 'tier', name: '70B' }, type: 'percent', scope: 'request', span: SPAN };
-const idle: Expression = { kind: 'compare', op: '<=', left: load, right: least, type: 'bool', scope: 'candidate', span: SPAN };
+const least: Expression = {
+  kind: 'aggregate',
+  function: 'min',
+  body: load,
+  target: { kind: 'tier', name: '70B' },
+  type: 'percent',
+  scope: 'request',
+  span: SPAN,
+};
+const idle: Expression = {
+  kind: 'compare',
+  op: '<=',
+  left: load,
+  right: least,
+  type: 'bool',
+  scope: 'candidate',
+  span: SPAN,
+};
 
 const program: PolicyProgram = programOf(
   { signals: ['number', 'string'], properties: ['percent'] },
@@ -51,7 +81,11 @@ describe('traceExpression', () => {
       result: 0.25,
       pool: {
         target: { kind: 'tier', name: '70B' },
-        members: [{ slot: 2, value: 0.25 }, { slot: 0, value: 0.5 }, { slot: 1, value: undefined }],
+        members: [
+          { slot: 2, value: 0.25 },
+          { slot: 0, value: 0.5 },
+          { slot: 1, value: undefined },
+        ],
       },
     });
   });
@@ -79,7 +113,11 @@ describe('a trace sink', () => {
     const interpreter = interpret(program, { trace: (leaf) => leaves.push(leaf) });
     const host = hostOf(program, interpreter.targets, data);
     expect(interpreter.filter(idle)(host, Int32Array.of(0, 1, 2), 3, new Int32Array(3))).toBe(1);
-    expect(leaves.map((leaf) => [leaf.slot, leaf.value])).toEqual([[0, false], [1, undefined], [2, true]]);
+    expect(leaves.map((leaf) => [leaf.slot, leaf.value])).toEqual([
+      [0, false],
+      [1, undefined],
+      [2, true],
+    ]);
   });
 });
 
@@ -87,11 +125,34 @@ describe('what a program uses', () => {
   const among: PolicyProgram = {
     ...program,
     properties: [
-      { key: 'among', type: 'bool', provider: { kind: 'builtin' }, arguments: [{ kind: 'expression', expression: tenant }, { kind: 'value', value: 3 }] },
+      {
+        key: 'among',
+        type: 'bool',
+        provider: { kind: 'builtin' },
+        arguments: [
+          { kind: 'expression', expression: tenant },
+          { kind: 'value', value: 3 },
+        ],
+      },
     ],
     signals: [
-      { key: 'header', type: 'string', known: 'maybe', provider: { kind: 'builtin' }, arguments: [{ kind: 'value', value: 'x-slo' }] },
-      { key: 'sla', type: 'bool', known: 'maybe', provider: { kind: 'builtin' }, arguments: [{ kind: 'definition', definition: 'slo', of: 'interactive' }, { kind: 'target', name: 'at', target: { kind: 'tier', name: '70B' } }] },
+      {
+        key: 'header',
+        type: 'string',
+        known: 'maybe',
+        provider: { kind: 'builtin' },
+        arguments: [{ kind: 'value', value: 'x-slo' }],
+      },
+      {
+        key: 'sla',
+        type: 'bool',
+        known: 'maybe',
+        provider: { kind: 'builtin' },
+        arguments: [
+          { kind: 'definition', definition: 'slo', of: 'interactive' },
+          { kind: 'target', name: 'at', target: { kind: 'tier', name: '70B' } },
+        ],
+      },
     ],
   };
 

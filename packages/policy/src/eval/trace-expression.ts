@@ -59,7 +59,11 @@ function explain(program: PolicyProgram, expression: Expression, frame: Frame): 
     case 'property': {
       const ref = (expression.kind === 'signal' ? program.signals : program.properties)[expression.index];
       const name = ref === undefined ? '' : referenceName(ref);
-      return { ...base, reads: [{ kind: expression.kind, index: expression.index, name, value: result }], operands: [] };
+      return {
+        ...base,
+        reads: [{ kind: expression.kind, index: expression.index, name, value: result }],
+        operands: [],
+      };
     }
     case 'aggregate': {
       const target = expression.target ?? EVERY_ENDPOINT;

@@ -9,11 +9,15 @@ import { formatPolicy } from './format-policy.ts';
 const format = (text: string): string => formatPolicy(text, { file: 'a.route' }).text;
 const shape = (text: string): unknown => shapeOf(parsePolicy(text, { file: 'a.route' }).file);
 const comments = (text: string): readonly string[] =>
-  parsePolicy(text, { file: 'a.route' }).file.comments.map((comment) => comment.text).toSorted();
+  parsePolicy(text, { file: 'a.route' })
+    .file.comments.map((comment) => comment.text)
+    .toSorted();
 
 /** The words and signs, but for commas, which may come and go between the entries of an object. */
 const words = (text: string): readonly string[] =>
-  parsePolicy(text, { file: 'a.route' }).tokens.flatMap(({ kind, text: word }) => (kind === 'comment' || word === ',' ? [] : [word]));
+  parsePolicy(text, { file: 'a.route' }).tokens.flatMap(({ kind, text: word }) =>
+    kind === 'comment' || word === ',' ? [] : [word],
+  );
 
 const examples = new URL('../../fixtures/examples/', import.meta.url);
 
@@ -36,7 +40,9 @@ describe('the canonical layout', () => {
 
   it('breaks a longer rule before its clauses', () => {
     expect(
-      format('route "code" when code to tier "coder", tier "70B" where kv_cache_used < 90% by least_latency pick power_of_two with retry 2 (on: [connect])'),
+      format(
+        'route "code" when code to tier "coder", tier "70B" where kv_cache_used < 90% by least_latency pick power_of_two with retry 2 (on: [connect])',
+      ),
     ).toBe(
       [
         'route "code" when code',
@@ -57,7 +63,11 @@ describe('the canonical layout', () => {
   });
 
   it('opens an object that does not fit, with commas between the entries', () => {
-    expect(format('define tier "70B" { model: "llama-3.1-70b" gpu: "H100", gpu_count: 4, endpoints: ["http://10.0.0.21:8000", "http://10.0.0.22:8000"], }')).toBe(
+    expect(
+      format(
+        'define tier "70B" { model: "llama-3.1-70b" gpu: "H100", gpu_count: 4, endpoints: ["http://10.0.0.21:8000", "http://10.0.0.22:8000"], }',
+      ),
+    ).toBe(
       [
         'define tier "70B" {',
         '  model: "llama-3.1-70b",',
@@ -123,7 +133,8 @@ describe('files with errors', () => {
   });
 
   it('touches nothing where braces do not pair up, or the language is not known', () => {
-    for (const text of ['group "a" {\n  let   b = 1', 'let   b = 1 }', 'language 2\nlet   b = 1']) expect(format(text)).toBe(text);
+    for (const text of ['group "a" {\n  let   b = 1', 'let   b = 1 }', 'language 2\nlet   b = 1'])
+      expect(format(text)).toBe(text);
   });
 
   it('lays out files whose names mean nothing', () => {
@@ -175,12 +186,18 @@ describe('any policy', () => {
 
   it('with words missing, swapped or misspelled keeps its comments and settles after one formatting', () => {
     const damaged = arbitraryPolicyWords
-      .chain((list) => fc.tuple(fc.constant(list), fc.nat(Math.max(0, list.length - 1)), fc.constantFrom('delete', 'swap', 'misspell')))
+      .chain((list) =>
+        fc.tuple(
+          fc.constant(list),
+          fc.nat(Math.max(0, list.length - 1)),
+          fc.constantFrom('delete', 'swap', 'misspell'),
+        ),
+      )
       .chain(([list, at, how]) => {
         const changed = [...list];
         if (how === 'delete') changed.splice(at, 1);
         else if (how === 'swap') changed.splice(at, 2, ...changed.slice(at, at + 2).toReversed());
-        else changed.splice(at, 1, `${changed[at] ?? ''}`.replace(/^(.)(.)/, '$2$1'));
+        else changed.splice(at, 1, (changed[at] ?? '').replace(/^(.)(.)/, '$2$1'));
         return arbitraryLayoutOf(changed);
       });
     fc.assert(

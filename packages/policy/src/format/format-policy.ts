@@ -105,7 +105,8 @@ const layOutPolicy = (text: string, options: ParseOptions): FormatResult => {
   };
 
   const pad = (level: number): string => ' '.repeat(level * indentWidth);
-  const print = (layout: Layout, level: number): string => pad(level) + printLayout(layout, { level, width: lineWidth });
+  const print = (layout: Layout, level: number): string =>
+    pad(level) + printLayout(layout, { level, width: lineWidth });
   const verbatim = (start: number, end: number, level: number): string =>
     pad(level) + splitLines(text.slice(start, end)).join('\n');
 
@@ -114,7 +115,9 @@ const layOutPolicy = (text: string, options: ParseOptions): FormatResult => {
       !sameLine && comment.span.start < after ? [comment] : [],
     );
   const trailingComments = (index: number): string =>
-    (commentsAfter.get(index) ?? []).flatMap(({ comment, sameLine }) => (sameLine ? [` ${comment.text}`] : [])).join('');
+    (commentsAfter.get(index) ?? [])
+      .flatMap(({ comment, sameLine }) => (sameLine ? [` ${comment.text}`] : []))
+      .join('');
 
   interface Item {
     readonly start: number;
@@ -135,7 +138,8 @@ const layOutPolicy = (text: string, options: ParseOptions): FormatResult => {
       end = stop;
     };
     const placeComments = (after: number, upTo: number): void => {
-      for (const comment of ownComments(after, upTo)) place(comment.span.start, comment.span.end, pad(level) + comment.text);
+      for (const comment of ownComments(after, upTo))
+        place(comment.span.start, comment.span.end, pad(level) + comment.text);
     };
     const trailingEnd = (index: number): number =>
       (commentsAfter.get(index) ?? []).filter(({ sameLine }) => sameLine).at(-1)?.comment.span.end ?? 0;
@@ -182,7 +186,8 @@ const layOutPolicy = (text: string, options: ParseOptions): FormatResult => {
   const statementItem = (node: StatementNode): Item => {
     const { start } = node.span;
     const bodyEnd = node.span.end;
-    const hasBody = node.kind === 'group' || node.kind === 'test' || (node.kind === 'broken' && node.statements.length > 0);
+    const hasBody =
+      node.kind === 'group' || node.kind === 'test' || (node.kind === 'broken' && node.statements.length > 0);
     const brace = hasBody ? braceAfter(node.kind === 'broken' ? start : node.head.end) : undefined;
     const headEnd = brace?.end ?? bodyEnd;
     const isKept = node.kind === 'broken' || errorIn(start, node.kind === 'group' ? headEnd : keptEnd(bodyEnd));
@@ -191,7 +196,12 @@ const layOutPolicy = (text: string, options: ParseOptions): FormatResult => {
     const annotated = (level: number, from: number, rest: string): string =>
       node.annotations.length === 0
         ? rest
-        : `${layOut(start, from, (reader) => annotationsLayout(node.annotations, reader), level)}${trailingComments(tokenAt(from) - 1)}\n${ownComments(tokenAt(from) - 1, from).map((comment) => `${pad(level)}${comment.text}\n`).join('')}${rest}`;
+        : `${layOut(start, from, (reader) => annotationsLayout(node.annotations, reader), level)}${trailingComments(tokenAt(from) - 1)}\n${ownComments(
+            tokenAt(from) - 1,
+            from,
+          )
+            .map((comment) => `${pad(level)}${comment.text}\n`)
+            .join('')}${rest}`;
 
     return {
       start,
@@ -206,17 +216,30 @@ const layOutPolicy = (text: string, options: ParseOptions): FormatResult => {
           case 'group': {
             const head = isKept
               ? verbatim(start, headEnd, level)
-              : annotated(level, from, layOut(from, headEnd, (reader) => groupHeadLayout(node, reader), level));
+              : annotated(
+                  level,
+                  from,
+                  layOut(from, headEnd, (reader) => groupHeadLayout(node, reader), level),
+                );
             return withBody(head, headEnd, node.statements.map(statementItem), bodyEnd, level);
           }
           case 'test': {
             if (isKept) return verbatim(start, end, level);
-            const testHead = layOut(from, headEnd, (reader) => [reader.next(), ' ', reader.next(), ' ', reader.next()], level);
+            const testHead = layOut(
+              from,
+              headEnd,
+              (reader) => [reader.next(), ' ', reader.next(), ' ', reader.next()],
+              level,
+            );
             return annotated(level, from, withBody(testHead, headEnd, node.steps.map(stepItem), bodyEnd, level));
           }
           default:
             if (isKept) return verbatim(start, end, level);
-            return annotated(level, from, layOut(from, bodyEnd, (reader) => statementLayout(node, reader), level));
+            return annotated(
+              level,
+              from,
+              layOut(from, bodyEnd, (reader) => statementLayout(node, reader), level),
+            );
         }
       },
     };

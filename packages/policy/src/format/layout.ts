@@ -10,7 +10,6 @@ export type Layout =
   | { readonly kind: 'line' }
   /** Nothing, or a line break where the group around it is broken. */
   | { readonly kind: 'soft' }
-  | { readonly kind: 'hard' }
   /** A comment at the end of the line on which the text before it ends. */
   | { readonly kind: 'trailing-comment'; readonly text: string }
   /** A comment on its own line. */
@@ -23,7 +22,6 @@ export type Layout =
 
 export const line: Layout = { kind: 'line' };
 export const soft: Layout = { kind: 'soft' };
-export const hard: Layout = { kind: 'hard' };
 export const indent = (content: Layout): Layout => ({ kind: 'indent', content });
 export const group = (content: Layout): Layout => ({ kind: 'group', content });
 export const fill = (parts: readonly Layout[]): Layout => ({ kind: 'fill', parts });
@@ -74,7 +72,6 @@ const breaksOf = (layout: Layout, known: Map<Layout, Breaks>): Breaks => {
   if (isList(layout)) breaks = sequenceBreaks(layout, known);
   else if (layout.kind === 'fill') breaks = sequenceBreaks(layout.parts, known);
   else if (layout.kind === 'indent' || layout.kind === 'group') breaks = breaksOf(layout.content, known);
-  else if (layout.kind === 'hard') breaks = { ...noBreaks, must: true };
   else if (layout.kind === 'own-comment') breaks = { must: true, endsInComment: false, blank: false };
   else if (layout.kind === 'trailing-comment') breaks = { must: false, endsInComment: true, blank: false };
   known.set(layout, breaks);
@@ -82,7 +79,10 @@ const breaksOf = (layout: Layout, known: Map<Layout, Breaks>): Breaks => {
 };
 
 /** Prints a layout whose first character stands at column `level * 2`, which the caller has written. */
-export const printLayout = (layout: Layout, { level, width }: { readonly level: number; readonly width: number }): string => {
+export const printLayout = (
+  layout: Layout,
+  { level, width }: { readonly level: number; readonly width: number },
+): string => {
   const breaks = new Map<Layout, Breaks>();
   const lines: string[] = [];
   const comments: string[] = [];
@@ -124,17 +124,22 @@ export const printLayout = (layout: Layout, { level, width }: { readonly level: 
       }
       const { level: at, flat, layout: item } = command;
       if (typeof item === 'string') left -= widthOf(item);
-      else if (isList(item)) for (let index = item.length - 1; index >= 0; index -= 1) pending.push({ level: at, flat, layout: item[index] ?? '' });
+      else if (isList(item))
+        for (let index = item.length - 1; index >= 0; index -= 1)
+          pending.push({ level: at, flat, layout: item[index] ?? '' });
       else if (item.kind === 'line') {
         if (!flat) return true;
         left -= 1;
       } else if (item.kind === 'soft') {
         if (!flat) return true;
-      } else if (item.kind === 'hard' || item.kind === 'own-comment') return true;
+      } else if (item.kind === 'own-comment') return true;
       else if (item.kind === 'trailing-comment') continue;
       else if (item.kind === 'indent') pending.push({ level: at + 1, flat, layout: item.content });
-      else if (item.kind === 'group') pending.push({ level: at, flat: flat && !breaksOf(item, breaks).must, layout: item.content });
-      else for (let index = item.parts.length - 1; index >= 0; index -= 1) pending.push({ level: at, flat, layout: item.parts[index] ?? '' });
+      else if (item.kind === 'group')
+        pending.push({ level: at, flat: flat && !breaksOf(item, breaks).must, layout: item.content });
+      else
+        for (let index = item.parts.length - 1; index >= 0; index -= 1)
+          pending.push({ level: at, flat, layout: item.parts[index] ?? '' });
     }
     return false;
   };
@@ -144,7 +149,8 @@ export const printLayout = (layout: Layout, { level, width }: { readonly level: 
     const { level: at, flat, layout: item } = command;
     if (typeof item === 'string') write(item, at);
     else if (isList(item)) {
-      for (let index = item.length - 1; index >= 0; index -= 1) stack.push({ level: at, flat, layout: item[index] ?? '' });
+      for (let index = item.length - 1; index >= 0; index -= 1)
+        stack.push({ level: at, flat, layout: item[index] ?? '' });
     } else {
       switch (item.kind) {
         case 'line':
@@ -153,9 +159,6 @@ export const printLayout = (layout: Layout, { level, width }: { readonly level: 
           break;
         case 'soft':
           if (!flat) newline(at);
-          break;
-        case 'hard':
-          newline(at);
           break;
         case 'trailing-comment':
         case 'own-comment':

@@ -111,7 +111,10 @@ const bracketed = (open: Layout, content: Layout, reader: TokenReader): Layout =
 
 const listLayout = (node: ListNode, reader: TokenReader): Layout => {
   const open = reader.next();
-  const items = commaFill(reader, node.items.map((item) => () => valueLayout(item, reader)));
+  const items = commaFill(
+    reader,
+    node.items.map((item) => () => valueLayout(item, reader)),
+  );
   return bracketed(open, items, reader);
 };
 
@@ -119,10 +122,9 @@ const argsLayout = (node: ArgsNode, reader: TokenReader): Layout => {
   const open = reader.next();
   const items = commaFill(
     reader,
-    node.items.map((arg) => () =>
-      arg.name === undefined
-        ? exprLayout(arg.value, reader)
-        : [reader.glued(2), ' ', exprLayout(arg.value, reader)],
+    node.items.map(
+      (arg) => () =>
+        arg.name === undefined ? exprLayout(arg.value, reader) : [reader.glued(2), ' ', exprLayout(arg.value, reader)],
     ),
   );
   return bracketed(open, items, reader);
@@ -286,7 +288,10 @@ const withLayout = (node: WithNode, reader: TokenReader): Layout => {
 /** `to … where … by …` on a line if it fits, `by … pick …` and `with …` on lines of their own if it does not. */
 const destinationLayout = (node: DestinationNode, reader: TokenReader): Layout => {
   const keyword = reader.next();
-  const targets = commaFill(reader, node.targets.map((target) => () => targetLayout(target, reader)));
+  const targets = commaFill(
+    reader,
+    node.targets.map((target) => () => targetLayout(target, reader)),
+  );
   const lines: Layout[] = [];
   let first: Layout = spaced(keyword, indent(targets));
   if (node.where !== undefined) first = fill([first, line, clause(node.where, reader)]);
@@ -419,7 +424,9 @@ export const statementLayout = (node: PlainStatement, reader: TokenReader): Layo
       const rest: Layout[] = [];
       if (node.by !== undefined) rest.push(byLayout(node.by, reader));
       if (node.with !== undefined) rest.push(withLayout(node.with, reader));
-      return rest.length === 0 ? head : group([head, indent([line, fill(rest.flatMap((part, index) => (index === 0 ? [part] : [line, part])))])]);
+      return rest.length === 0
+        ? head
+        : group([head, indent([line, fill(rest.flatMap((part, index) => (index === 0 ? [part] : [line, part])))])]);
     }
     case 'ensure': {
       const head: Layout[] = [reader.next(), ' ', reader.next()];

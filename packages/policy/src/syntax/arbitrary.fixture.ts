@@ -16,7 +16,8 @@ const separated = (part: Source, by: string, minLength: number, maxLength: numbe
   fc
     .array(part, { minLength, maxLength })
     .map((items) => items.flatMap((item, index) => (index === 0 ? item : [by, ...item])));
-const repeated = (part: Source, maxLength: number): Source => fc.array(part, { maxLength }).map((items) => items.flat());
+const repeated = (part: Source, maxLength: number): Source =>
+  fc.array(part, { maxLength }).map((items) => items.flat());
 const pickWord = (...texts: readonly string[]): Source => fc.constantFrom(...texts).map((text) => [text]);
 
 /** Characters that a string may hold in any number without a finding. */
@@ -36,16 +37,60 @@ const numberWord: Source = fc.oneof(
   pickWord('1_000', '0', '12_345.5'),
 );
 const unitWord: Source = fc
-  .tuple(natural, fc.constantFrom('us', 'ms', 's', 'm', 'h', 'd', 'k', 'Ki', 'M', 'Mi', 'B', 'KB', 'MB', 'GB', 'KiB', 'MiB', 'GiB', '%', '/s', '/min', 'k/min', 'M/h', '/d'))
+  .tuple(
+    natural,
+    fc.constantFrom(
+      'us',
+      'ms',
+      's',
+      'm',
+      'h',
+      'd',
+      'k',
+      'Ki',
+      'M',
+      'Mi',
+      'B',
+      'KB',
+      'MB',
+      'GB',
+      'KiB',
+      'MiB',
+      'GiB',
+      '%',
+      '/s',
+      '/min',
+      'k/min',
+      'M/h',
+      '/d',
+    ),
+  )
   .map(([value, unit]) => [`${value}${unit}`]);
 const moneyWord: Source = natural.chain((value) => pickWord(`$${value}`, `$${value}.5`, `$${value}/h`));
-const regexWord: Source = pickWord('r"a+b"', 'r"\\bstack trace\\b|\\bTypeError\\b"i', 'r"say \\"hi\\""ims', 'r"[a-z]{2,4}"');
+const regexWord: Source = pickWord(
+  'r"a+b"',
+  'r"\\bstack trace\\b|\\bTypeError\\b"i',
+  'r"say \\"hi\\""ims',
+  'r"[a-z]{2,4}"',
+);
 const literalWord: Source = choose(stringWord, numberWord, unitWord, moneyWord, pickWord('true', 'false'));
 
 /** Names that are neither reserved nor units, so that any of them may follow a number. */
 const identWord: Source = pickWord(
-  'complexity', 'prompt_tokens', 'model', 'session', 'user', 'load', 'queue_depth', 'least_tokens', 'prefix_cache', 'x1', '_y',
-  'Tenant', 'alpha', 'beta',
+  'complexity',
+  'prompt_tokens',
+  'model',
+  'session',
+  'user',
+  'load',
+  'queue_depth',
+  'least_tokens',
+  'prefix_cache',
+  'x1',
+  '_y',
+  'Tenant',
+  'alpha',
+  'beta',
 );
 const memberWord: Source = pickWord('region', 'id', 'queue', 'to', 'hot', 'when', 'x');
 const nameWords: Source = seq(identWord, repeated(seq(word('.'), memberWord), 2));
@@ -60,7 +105,10 @@ interface Expressions {
 }
 
 const mostly = (common: Source, ...rare: readonly Source[]): Source =>
-  fc.oneof({ weight: 4 * Math.max(1, rare.length), arbitrary: common }, ...rare.map((arbitrary) => ({ weight: 1, arbitrary })));
+  fc.oneof(
+    { weight: 4 * Math.max(1, rare.length), arbitrary: common },
+    ...rare.map((arbitrary) => ({ weight: 1, arbitrary })),
+  );
 
 /** Expressions with brackets up to a depth, most of them plain, so that their size stays bounded. */
 const expressionsOf = (depth: number): Expressions => {
@@ -78,7 +126,11 @@ const expressionsOf = (depth: number): Expressions => {
         );
   const unary = mostly(primary, seq(word('-'), primary), seq(word('-'), word('-'), primary));
   const product = mostly(unary, seq(unary, pickWord('*', '/'), unary));
-  const sum = mostly(product, seq(product, pickWord('+', '-'), product), seq(product, word('+'), product, word('-'), product));
+  const sum = mostly(
+    product,
+    seq(product, pickWord('+', '-'), product),
+    seq(product, word('+'), product, word('-'), product),
+  );
   const coalesce = mostly(sum, seq(sum, word('??'), sum), seq(sum, word('??'), sum, word('??'), sum));
   const comparison = choose(
     coalesce,
@@ -90,13 +142,24 @@ const expressionsOf = (depth: number): Expressions => {
     seq(coalesce, word('exists')),
   );
   const negation = mostly(comparison, seq(word('not'), comparison), seq(word('not'), word('not'), comparison));
-  const conjunction = mostly(negation, seq(negation, word('and'), negation), seq(negation, word('and'), negation, word('and'), negation));
+  const conjunction = mostly(
+    negation,
+    seq(negation, word('and'), negation),
+    seq(negation, word('and'), negation, word('and'), negation),
+  );
   const expr = mostly(conjunction, seq(conjunction, word('or'), conjunction));
   const item = inner?.expr ?? leaf;
   const argument = seq(maybe(seq(pickWord('on', 'key', 'bound', 'to', 'when'), word(':'))), item);
   const value =
-    inner === undefined ? leaf : mostly(inner.expr, inner.object, seq(word('['), separated(inner.object, ',', 1, 2), word(']')));
-  const entry = seq(choose(pickWord('ttft', 'model', 'queue', 'when', 'gpu_count'), stringWord), word(':'), value, maybe(word(',')));
+    inner === undefined
+      ? leaf
+      : mostly(inner.expr, inner.object, seq(word('['), separated(inner.object, ',', 1, 2), word(']')));
+  const entry = seq(
+    choose(pickWord('ttft', 'model', 'queue', 'when', 'gpu_count'), stringWord),
+    word(':'),
+    value,
+    maybe(word(',')),
+  );
   return {
     expr,
     sum,
@@ -113,8 +176,12 @@ const part = seq(choose(literalWord, nameWords, list), maybe(args));
 const withClause = seq(word('with'), separated(seq(nameWords, maybe(args), repeated(part, 2)), ',', 1, 3));
 const target = seq(maybe(pickWord('5%', '95%')), nameWords, maybe(stringWord));
 const destination = seq(
-  word('to'), separated(target, ',', 1, 3), maybe(seq(word('where'), expr)), maybe(byClause),
-  maybe(seq(word('pick'), nameWords, maybe(args))), maybe(withClause),
+  word('to'),
+  separated(target, ',', 1, 3),
+  maybe(seq(word('where'), expr)),
+  maybe(byClause),
+  maybe(seq(word('pick'), nameWords, maybe(args))),
+  maybe(withClause),
 );
 const verdict = seq(pickWord('admit', 'reject', 'queue'), maybe(byClause), maybe(withClause));
 const elses = repeated(seq(word('else'), choose(destination, verdict, word('next'))), 2);
@@ -128,7 +195,13 @@ const annotation = seq(word('@'), pickWord('owner', 'expires', 'allow'), maybe(a
 const annotations = repeated(annotation, 2);
 const route = seq(word('route'), maybe(labelWord), maybe(whenClause), destination, elses);
 const defaultRule = seq(word('default'), choose(seq(destination, elses), verdict));
-const admission = seq(pickWord('admit', 'reject', 'queue'), maybe(labelWord), maybe(whenClause), maybe(byClause), maybe(withClause));
+const admission = seq(
+  pickWord('admit', 'reject', 'queue'),
+  maybe(labelWord),
+  maybe(whenClause),
+  maybe(byClause),
+  maybe(withClause),
+);
 const typeWords: Source = choose(
   pickWord('bool', 'number', 'duration'),
   seq(word('list'), word('['), pickWord('string', 'number'), word(']')),
@@ -156,12 +229,26 @@ const blockOf = (depth: number): Source => {
   const statement =
     depth === 0
       ? plain
-      : mostly(plain, seq(word('group'), stringWord, maybe(whenClause), maybe(withClause), word('{'), blockOf(depth - 1), word('}')));
+      : mostly(
+          plain,
+          seq(
+            word('group'),
+            stringWord,
+            maybe(whenClause),
+            maybe(withClause),
+            word('{'),
+            blockOf(depth - 1),
+            word('}'),
+          ),
+        );
   return repeated(seq(annotations, statement), 4);
 };
 
 /** The words and signs of a policy that parses; names, types and units are arbitrary. */
-export const arbitraryPolicyWords: fc.Arbitrary<readonly string[]> = seq(maybe(seq(word('language'), word('1'))), blockOf(2));
+export const arbitraryPolicyWords: fc.Arbitrary<readonly string[]> = seq(
+  maybe(seq(word('language'), word('1'))),
+  blockOf(2),
+);
 
 /** Words with single spaces between them. */
 export const joinWords = (words: readonly string[]): string => words.join(' ');
@@ -189,25 +276,64 @@ export const arbitraryPolicyText: fc.Arbitrary<string> = arbitraryPolicyWords.ch
 const condition: fc.Arbitrary<string> = fc.letrec<{ condition: string }>((tie) => ({
   condition: fc.oneof(
     { depthSize: 'small', maxDepth: 3 },
-    fc.tuple(fc.constantFrom('complexity', 'questions', 'turns'), fc.constantFrom('<', '<=', '>', '>=', '==', '!='), fc.integer({ min: 0, max: 100 })).map(([name, operator, value]) => `${name} ${operator} ${value}`),
+    fc
+      .tuple(
+        fc.constantFrom('complexity', 'questions', 'turns'),
+        fc.constantFrom('<', '<=', '>', '>=', '==', '!='),
+        fc.integer({ min: 0, max: 100 }),
+      )
+      .map(([name, operator, value]) => `${name} ${operator} ${value}`),
     fc.integer({ min: 1, max: 64 }).map((value) => `prompt_tokens > ${value}k`),
-    fc.tuple(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 50, max: 100 })).map(([low, high]) => `complexity in ${low}..${high}`),
-    fc.constantFrom('stream', 'priority == "low"', 'priority in ["high", "critical"]', 'not stream', 'session exists', '(tenant.region ?? "us") == "eu"', 'model contains "coder"', 'prompt matches r"\\bTypeError\\b"i', 'cluster.saturation > 85%'),
-    fc.tuple(tie('condition'), fc.constantFrom('and', 'or'), tie('condition')).map(([left, operator, right]) => `(${left} ${operator} ${right})`),
+    fc
+      .tuple(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 50, max: 100 }))
+      .map(([low, high]) => `complexity in ${low}..${high}`),
+    fc.constantFrom(
+      'stream',
+      'priority == "low"',
+      'priority in ["high", "critical"]',
+      'not stream',
+      'session exists',
+      '(tenant.region ?? "us") == "eu"',
+      'model contains "coder"',
+      'prompt matches r"\\bTypeError\\b"i',
+      'cluster.saturation > 85%',
+    ),
+    fc
+      .tuple(tie('condition'), fc.constantFrom('and', 'or'), tie('condition'))
+      .map(([left, operator, right]) => `(${left} ${operator} ${right})`),
     tie('condition').map((inner) => `not (${inner})`),
   ),
 })).condition;
 
 const tierNames = ['small', 'medium', 'large'] as const;
-const where = fc.constantFrom('', ' where kv_cache_used < 90%', ' where healthy and not draining', ' where queue_depth < 10', ' where region == "eu"');
-const scorers = fc.constantFrom('', ' by least_tokens', ' by 0.7 * prefix_cache + 0.3 * least_tokens', ' by lowest(queue_depth) then least_tokens');
-const modifiers = fc.constantFrom('', ' with affinity session', ' with timeout 90s', ' with retry 2 (on: [connect, timeout])', ' with fallback tier "medium" (on: [saturated, error])');
+const where = fc.constantFrom(
+  '',
+  ' where kv_cache_used < 90%',
+  ' where healthy and not draining',
+  ' where queue_depth < 10',
+  ' where region == "eu"',
+);
+const scorers = fc.constantFrom(
+  '',
+  ' by least_tokens',
+  ' by 0.7 * prefix_cache + 0.3 * least_tokens',
+  ' by lowest(queue_depth) then least_tokens',
+);
+const modifiers = fc.constantFrom(
+  '',
+  ' with affinity session',
+  ' with timeout 90s',
+  ' with retry 2 (on: [connect, timeout])',
+  ' with fallback tier "medium" (on: [saturated, error])',
+);
 const targets = fc.oneof(
   fc.constantFrom(...tierNames).map((name) => `tier "${name}"`),
   fc.constantFrom('any', 'tier "small", tier "large"'),
   fc.integer({ min: 0, max: 100 }).map((share) => `${share}% tier "small", ${100 - share}% tier "large"`),
 );
-const sensibleDestination: fc.Arbitrary<string> = fc.tuple(targets, where, scorers, modifiers).map(([to, ...rest]) => `to ${to}${rest.join('')}`);
+const sensibleDestination: fc.Arbitrary<string> = fc
+  .tuple(targets, where, scorers, modifiers)
+  .map(([to, ...rest]) => `to ${to}${rest.join('')}`);
 
 /**
  * The text of a random policy that also makes sense: three tiers are defined (`small`, `medium`, `large`), signals and properties
@@ -215,13 +341,23 @@ const sensibleDestination: fc.Arbitrary<string> = fc.tuple(targets, where, score
  */
 export const arbitrarySensiblePolicyText: fc.Arbitrary<string> = fc
   .tuple(
-    fc.array(fc.tuple(condition, sensibleDestination, fc.constantFrom('', '\n  else to any', '\n  else reject with status 503', '\n  else next')), { minLength: 1, maxLength: 8 }),
+    fc.array(
+      fc.tuple(
+        condition,
+        sensibleDestination,
+        fc.constantFrom('', '\n  else to any', '\n  else reject with status 503', '\n  else next'),
+      ),
+      { minLength: 1, maxLength: 8 },
+    ),
     fc.array(condition, { maxLength: 2 }),
     sensibleDestination,
   )
   .map(([routes, rejections, last]) =>
     [
-      ...tierNames.map((name, index) => `define tier "${name}" { model: "model-${name}", region: "eu", endpoints: ["http://10.0.${index}.1:8000", "http://10.0.${index}.2:8000"] }`),
+      ...tierNames.map(
+        (name, index) =>
+          `define tier "${name}" { model: "model-${name}", region: "eu", endpoints: ["http://10.0.${index}.1:8000", "http://10.0.${index}.2:8000"] }`,
+      ),
       ...rejections.map((when, index) => `reject "rejected ${index}" when ${when}`),
       ...routes.map(([when, to, otherwise], index) => `route "rule ${index}" when ${when}\n  ${to}${otherwise}`),
       `default ${last}`,

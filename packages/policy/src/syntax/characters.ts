@@ -10,7 +10,8 @@ export const bidiControls: RegExp = /[\u061C\u200E\u200F\u202A-\u202E\u2066-\u20
 export const invisibles: RegExp = /[\u00AD\u180E\u200B\u2060\uFEFF]+/g;
 
 /** A white space or invisible character other than those of the grammar. */
-export const foreignSpace: RegExp = /[\u00A0\u00AD\u1680\u180E\u2000-\u200D\u2028\u2029\u202F\u205F\u2060\u3000\uFEFF]+/y;
+export const foreignSpace: RegExp =
+  /[\u00A0\u00AD\u1680\u180E\u2000-\u200D\u2028\u2029\u202F\u205F\u2060\u3000\uFEFF]+/y;
 
 export const foreignWord: RegExp = /[\p{L}\p{M}\p{N}_]+/uy;
 
@@ -31,15 +32,45 @@ export const asciiSkeleton = (word: string): string | undefined => {
 
 /** Signs of typography and of other scripts, and the sign of the grammar that is meant. */
 export const foreignSigns: ReadonlyMap<string, string> = new Map([
-  ['≥', '>='], ['≤', '<='], ['≠', '!='], ['＝', '=='], ['×', '*'], ['÷', '/'], ['−', '-'], ['–', '-'], ['—', '-'],
-  ['…', '..'], ['，', ','], ['：', ':'], ['（', '('], ['）', ')'], ['［', '['], ['］', ']'], ['｛', '{'], ['｝', '}'],
-  ['＜', '<'], ['＞', '>'], ['∧', 'and'], ['∨', 'or'], ['¬', 'not'], ['∈', 'in'], ['＠', '@'],
+  ['≥', '>='],
+  ['≤', '<='],
+  ['≠', '!='],
+  ['＝', '=='],
+  ['×', '*'],
+  ['÷', '/'],
+  ['−', '-'],
+  ['–', '-'],
+  ['—', '-'],
+  ['…', '..'],
+  ['，', ','],
+  ['：', ':'],
+  ['（', '('],
+  ['）', ')'],
+  ['［', '['],
+  ['］', ']'],
+  ['｛', '{'],
+  ['｝', '}'],
+  ['＜', '<'],
+  ['＞', '>'],
+  ['∧', 'and'],
+  ['∨', 'or'],
+  ['¬', 'not'],
+  ['∈', 'in'],
+  ['＠', '@'],
 ]);
 
 /** Quotation marks other than `"`, each with those that may close it. */
 export const foreignQuotes: ReadonlyMap<string, string> = new Map([
-  ["'", "'"], ['`', '`'], ['\u201C', '\u201D\u201C"'], ['\u201D', '\u201D"'], ['\u201E', '\u201C\u201D"'], ['\u2018', '\u2019\u2018'],
-  ['\u2019', '\u2019'], ['«', '»'], ['»', '«'], ['＂', '＂'],
+  ["'", "'"],
+  ['`', '`'],
+  ['\u201C', '\u201D\u201C"'],
+  ['\u201D', '\u201D"'],
+  ['\u201E', '\u201C\u201D"'],
+  ['\u2018', '\u2019\u2018'],
+  ['\u2019', '\u2019'],
+  ['«', '»'],
+  ['»', '«'],
+  ['＂', '＂'],
 ]);
 
 const latin = /\p{Script=Latin}/u;

@@ -24,9 +24,15 @@ const describePolicy = (text: string): string => {
     [
       `${severity}[${code}] ${place(span.start)}-${place(span.end)} ${quote(span.start, span.end)}`,
       `  ${message}`,
-      ...labels.map((label) => `  at ${place(label.span.start)} ${quote(label.span.start, label.span.end)}: ${label.message}`),
+      ...labels.map(
+        (label) => `  at ${place(label.span.start)} ${quote(label.span.start, label.span.end)}: ${label.message}`,
+      ),
       ...(help === undefined ? [] : [`  help: ${help}`]),
-      ...(fix === undefined ? [] : [`  fix: ${fix.edits.map((edit) => `${quote(edit.span.start, edit.span.end)} -> ${JSON.stringify(edit.text)}`).join(', ')}`]),
+      ...(fix === undefined
+        ? []
+        : [
+            `  fix: ${fix.edits.map((edit) => `${quote(edit.span.start, edit.span.end)} -> ${JSON.stringify(edit.text)}`).join(', ')}`,
+          ]),
     ].join('\n'),
   );
   const statements = file.statements.map((node) => {

@@ -264,17 +264,20 @@ export class StatementParser extends EmbeddedActionsParser {
     ]),
   );
 
-  private readonly annotations: Rule<readonly AnnotationNode[]> = this.RULE<() => readonly AnnotationNode[]>('annotations', () => {
-    const nodes: AnnotationNode[] = [];
-    this.MANY(() => {
-      const start = this.here();
-      this.CONSUME(t.At);
-      const name = this.ident(this.CONSUME(t.Ident));
-      const args = this.OPTION(() => this.SUBRULE(this.args));
-      nodes.push({ kind: 'annotation', span: this.from(start), name, ...(args === undefined ? {} : { args }) });
-    });
-    return nodes;
-  });
+  private readonly annotations: Rule<readonly AnnotationNode[]> = this.RULE<() => readonly AnnotationNode[]>(
+    'annotations',
+    () => {
+      const nodes: AnnotationNode[] = [];
+      this.MANY(() => {
+        const start = this.here();
+        this.CONSUME(t.At);
+        const name = this.ident(this.CONSUME(t.Ident));
+        const args = this.OPTION(() => this.SUBRULE(this.args));
+        nodes.push({ kind: 'annotation', span: this.from(start), name, ...(args === undefined ? {} : { args }) });
+      });
+      return nodes;
+    },
+  );
 
   private readonly languageStatement: Rule<LanguageNode> = this.RULE<() => LanguageNode>('languageStatement', () => {
     const start = this.here();
@@ -290,7 +293,12 @@ export class StatementParser extends EmbeddedActionsParser {
     const head = this.from(start);
     const alias = this.OPTION(() => this.SUBRULE(this.alias));
     return {
-      kind: 'import', span: this.from(start), head, annotations: [], path, ...(alias === undefined ? {} : { alias }),
+      kind: 'import',
+      span: this.from(start),
+      head,
+      annotations: [],
+      path,
+      ...(alias === undefined ? {} : { alias }),
     };
   });
 
@@ -307,7 +315,11 @@ export class StatementParser extends EmbeddedActionsParser {
     const alias = this.OPTION(() => this.SUBRULE(this.alias));
     const options = this.OPTION2(() => this.SUBRULE(this.object));
     return {
-      kind: 'use', span: this.from(start), head, annotations: [], package: packageName,
+      kind: 'use',
+      span: this.from(start),
+      head,
+      annotations: [],
+      package: packageName,
       ...(alias === undefined ? {} : { alias }),
       ...(options === undefined ? {} : { options }),
     };
@@ -321,7 +333,12 @@ export class StatementParser extends EmbeddedActionsParser {
     const head = this.from(start);
     const body = this.SUBRULE(this.object);
     return {
-      kind: 'define', span: this.from(start), head, annotations: [], definedKind, body,
+      kind: 'define',
+      span: this.from(start),
+      head,
+      annotations: [],
+      definedKind,
+      body,
       ...(name === undefined ? {} : { name }),
     };
   });
@@ -338,7 +355,13 @@ export class StatementParser extends EmbeddedActionsParser {
     this.CONSUME(t.Assign);
     const value = this.SUBRULE(this.expr);
     return {
-      kind: 'let', span: this.from(start), head, annotations: [], name, value, ...(type === undefined ? {} : { type }),
+      kind: 'let',
+      span: this.from(start),
+      head,
+      annotations: [],
+      name,
+      value,
+      ...(type === undefined ? {} : { type }),
     };
   });
 
@@ -363,7 +386,12 @@ export class StatementParser extends EmbeddedActionsParser {
     const modifiers = this.OPTION2(() => this.SUBRULE(this.withClause));
     this.CONSUME(t.LCurly);
     return {
-      kind: 'group', span: this.from(start), head, annotations: [], label, statements: [],
+      kind: 'group',
+      span: this.from(start),
+      head,
+      annotations: [],
+      label,
+      statements: [],
       ...(when === undefined ? {} : { when }),
       ...(modifiers === undefined ? {} : { with: modifiers }),
     };
@@ -381,7 +409,12 @@ export class StatementParser extends EmbeddedActionsParser {
       otherwise.push(this.SUBRULE(this.elseClause));
     });
     return {
-      kind: 'route', span: this.from(start), head, annotations: [], destination, otherwise,
+      kind: 'route',
+      span: this.from(start),
+      head,
+      annotations: [],
+      destination,
+      otherwise,
       ...(label === undefined ? {} : { label }),
       ...(when === undefined ? {} : { when }),
     };
@@ -407,22 +440,29 @@ export class StatementParser extends EmbeddedActionsParser {
     return { kind: 'default', span: this.from(start), head, annotations: [], action, otherwise };
   });
 
-  private readonly admissionStatement: Rule<ReadStatement> = this.RULE<() => ReadStatement>('admissionStatement', () => {
-    const start = this.here();
-    const verb = this.signOf<Verb>(this.CONSUME(t.VerbWord));
-    const label = this.OPTION(() => this.literalOf<StringNode>(this.CONSUME(t.StringLiteral)));
-    const head = this.from(start);
-    const when = this.OPTION2(() => this.SUBRULE(this.whenClause));
-    const by = this.OPTION3(() => this.SUBRULE(this.byClause));
-    const modifiers = this.OPTION4(() => this.SUBRULE(this.withClause));
-    return {
-      kind: 'admission', span: this.from(start), head, annotations: [], verb,
-      ...(label === undefined ? {} : { label }),
-      ...(when === undefined ? {} : { when }),
-      ...(by === undefined ? {} : { by }),
-      ...(modifiers === undefined ? {} : { with: modifiers }),
-    };
-  });
+  private readonly admissionStatement: Rule<ReadStatement> = this.RULE<() => ReadStatement>(
+    'admissionStatement',
+    () => {
+      const start = this.here();
+      const verb = this.signOf<Verb>(this.CONSUME(t.VerbWord));
+      const label = this.OPTION(() => this.literalOf<StringNode>(this.CONSUME(t.StringLiteral)));
+      const head = this.from(start);
+      const when = this.OPTION2(() => this.SUBRULE(this.whenClause));
+      const by = this.OPTION3(() => this.SUBRULE(this.byClause));
+      const modifiers = this.OPTION4(() => this.SUBRULE(this.withClause));
+      return {
+        kind: 'admission',
+        span: this.from(start),
+        head,
+        annotations: [],
+        verb,
+        ...(label === undefined ? {} : { label }),
+        ...(when === undefined ? {} : { when }),
+        ...(by === undefined ? {} : { by }),
+        ...(modifiers === undefined ? {} : { with: modifiers }),
+      };
+    },
+  );
 
   private readonly testStatement: Rule<TestNode> = this.RULE<() => TestNode>('testStatement', () => {
     const start = this.here();
@@ -432,40 +472,41 @@ export class StatementParser extends EmbeddedActionsParser {
     this.CONSUME(t.LCurly);
     const steps: TestNode['steps'][number][] = [];
     this.MANY(() => {
-      steps.push(
-        this.OR([{ ALT: () => this.SUBRULE(this.givenStep) }, { ALT: () => this.SUBRULE(this.expectStep) }]),
-      );
+      steps.push(this.OR([{ ALT: () => this.SUBRULE(this.givenStep) }, { ALT: () => this.SUBRULE(this.expectStep) }]));
     });
     this.CONSUME(t.RCurly);
     return { kind: 'test', span: this.from(start), head, annotations: [], label, steps };
   });
 
-  private readonly givenStep: Rule<TestNode['steps'][number]> = this.RULE<() => TestNode['steps'][number]>('givenStep', () => {
-    const start = this.here();
-    this.CONSUME(t.Given);
-    return this.OR<Alternatives<TestNode['steps'][number]>>([
-      {
-        ALT: () => {
-          const definedKind = this.ident(this.CONSUME(t.Ident));
-          const name = this.literalOf<StringNode>(this.CONSUME(t.StringLiteral));
-          const body = this.SUBRULE(this.object);
-          return { kind: 'given-object', span: this.from(start), definedKind, name, body };
+  private readonly givenStep: Rule<TestNode['steps'][number]> = this.RULE<() => TestNode['steps'][number]>(
+    'givenStep',
+    () => {
+      const start = this.here();
+      this.CONSUME(t.Given);
+      return this.OR<Alternatives<TestNode['steps'][number]>>([
+        {
+          ALT: () => {
+            const definedKind = this.ident(this.CONSUME(t.Ident));
+            const name = this.literalOf<StringNode>(this.CONSUME(t.StringLiteral));
+            const body = this.SUBRULE(this.object);
+            return { kind: 'given-object', span: this.from(start), definedKind, name, body };
+          },
         },
-      },
-      {
-        ALT: () => {
-          const facts: FactNode[] = [];
-          this.AT_LEAST_ONE_SEP({
-            SEP: t.Comma,
-            DEF: () => {
-              facts.push(this.SUBRULE(this.fact));
-            },
-          });
-          return { kind: 'given-facts', span: this.from(start), facts };
+        {
+          ALT: () => {
+            const facts: FactNode[] = [];
+            this.AT_LEAST_ONE_SEP({
+              SEP: t.Comma,
+              DEF: () => {
+                facts.push(this.SUBRULE(this.fact));
+              },
+            });
+            return { kind: 'given-facts', span: this.from(start), facts };
+          },
         },
-      },
-    ]);
-  });
+      ]);
+    },
+  );
 
   private readonly fact: Rule<FactNode> = this.RULE<() => FactNode>('fact', () => {
     const start = this.here();
@@ -481,13 +522,16 @@ export class StatementParser extends EmbeddedActionsParser {
     return { kind: 'fact', span: this.from(start), name, value, ...(index === undefined ? {} : { index }) };
   });
 
-  private readonly expectStep: Rule<TestNode['steps'][number]> = this.RULE<() => TestNode['steps'][number]>('expectStep', () => {
-    const start = this.here();
-    this.CONSUME(t.Expect);
-    const negated = this.OPTION(() => this.CONSUME(t.Not)) !== undefined;
-    const outcome = this.SUBRULE(this.outcome);
-    return { kind: 'expect', span: this.from(start), negated, outcome };
-  });
+  private readonly expectStep: Rule<TestNode['steps'][number]> = this.RULE<() => TestNode['steps'][number]>(
+    'expectStep',
+    () => {
+      const start = this.here();
+      this.CONSUME(t.Expect);
+      const negated = this.OPTION(() => this.CONSUME(t.Not)) !== undefined;
+      const outcome = this.SUBRULE(this.outcome);
+      return { kind: 'expect', span: this.from(start), negated, outcome };
+    },
+  );
 
   private readonly ensureStatement: Rule<ReadStatement> = this.RULE<() => ReadStatement>('ensureStatement', () => {
     const start = this.here();
@@ -511,7 +555,13 @@ export class StatementParser extends EmbeddedActionsParser {
     ]);
     const outcome = this.SUBRULE(this.outcome);
     return {
-      kind: 'ensure', span: this.from(start), head, annotations: [], label, mode, outcome,
+      kind: 'ensure',
+      span: this.from(start),
+      head,
+      annotations: [],
+      label,
+      mode,
+      outcome,
       ...(when === undefined ? {} : { when }),
     };
   });
@@ -575,7 +625,9 @@ export class StatementParser extends EmbeddedActionsParser {
     const pick = this.OPTION3(() => this.SUBRULE(this.pickClause));
     const modifiers = this.OPTION4(() => this.SUBRULE(this.withClause));
     return {
-      kind: 'destination', span: this.from(start), targets,
+      kind: 'destination',
+      span: this.from(start),
+      targets,
       ...(where === undefined ? {} : { where }),
       ...(by === undefined ? {} : { by }),
       ...(pick === undefined ? {} : { pick }),
@@ -603,7 +655,9 @@ export class StatementParser extends EmbeddedActionsParser {
     const name = this.SUBRULE(this.nameRule);
     const label = this.OPTION2(() => this.literalOf<StringNode>(this.CONSUME(t.StringLiteral)));
     return {
-      kind: 'target', span: this.from(start), name,
+      kind: 'target',
+      span: this.from(start),
+      name,
       ...(share === undefined ? {} : { share }),
       ...(label === undefined ? {} : { label }),
     };
@@ -690,7 +744,9 @@ export class StatementParser extends EmbeddedActionsParser {
     const by = this.OPTION(() => this.SUBRULE(this.byClause));
     const modifiers = this.OPTION2(() => this.SUBRULE(this.withClause));
     return {
-      kind: 'verdict', span: this.from(start), verb,
+      kind: 'verdict',
+      span: this.from(start),
+      verb,
       ...(by === undefined ? {} : { by }),
       ...(modifiers === undefined ? {} : { with: modifiers }),
     };
@@ -863,7 +919,11 @@ export class StatementParser extends EmbeddedActionsParser {
               const high = this.SUBRULE5(this.coalesce);
               return { kind: 'range', span: this.from(setStart), low, high };
             });
-            return this.deepen({ kind: 'in', span: this.from(start), negated, subject: left, set: range ?? low }, left, low);
+            return this.deepen(
+              { kind: 'in', span: this.from(start), negated, subject: left, set: range ?? low },
+              left,
+              low,
+            );
           },
         },
         {
@@ -908,7 +968,9 @@ export class StatementParser extends EmbeddedActionsParser {
       operands ??= [first];
       operands.push(this.SUBRULE2(this.sum));
     });
-    return operands === undefined ? first : this.deepenInTurn({ kind: 'coalesce', span: this.from(start), operands }, operands);
+    return operands === undefined
+      ? first
+      : this.deepenInTurn({ kind: 'coalesce', span: this.from(start), operands }, operands);
   });
 
   private readonly sum: Rule<ExprNode> = this.RULE<() => ExprNode>('sum', () => {

@@ -46,13 +46,27 @@ const wordPattern = /[A-Za-z_][A-Za-z0-9_]*/y;
 const restOfLine = /[^\r\n]*/y;
 const blockComment = /\/\*[\s\S]*?(?:\*\/|$)/y;
 const escapes: Readonly<Record<string, string>> = {
-  '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t',
+  '"': '"',
+  '\\': '\\',
+  '/': '/',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
 };
 
 /** Signs of other languages and what to write for them. Longest first. */
 const foreignOperators: readonly (readonly [sign: string, meant: string])[] = [
-  ['===', '=='], ['!==', '!='], ['&&', 'and'], ['||', 'or'], ['<>', '!='], ['=>', '>='], ['=<', '<='],
-  ['&', 'and'], ['|', 'or'],
+  ['===', '=='],
+  ['!==', '!='],
+  ['&&', 'and'],
+  ['||', 'or'],
+  ['<>', '!='],
+  ['=>', '>='],
+  ['=<', '<='],
+  ['&', 'and'],
+  ['|', 'or'],
 ];
 
 const signs: readonly string[] = [...signsByText.keys()].toSorted((a, b) => b.length - a.length);
@@ -72,7 +86,13 @@ export const tokenize = (text: string, file: string): LexResult => {
   let lineStart = true;
 
   const span = (start: number, end: number): Span => ({ file, start, end });
-  const report = (code: DiagnosticCode, start: number, end: number, message: string, details?: DiagnosticDetails): void => {
+  const report = (
+    code: DiagnosticCode,
+    start: number,
+    end: number,
+    message: string,
+    details?: DiagnosticDetails,
+  ): void => {
     diagnostics.push(createDiagnostic(code, span(start, end), message, details));
   };
   const replace = (start: number, end: number, by: string, message: string): DiagnosticDetails => ({
@@ -126,9 +146,15 @@ export const tokenize = (text: string, file: string): LexResult => {
       });
     }
     for (const { word, offset } of mixedScriptWords(content)) {
-      report('W0510', start + offset, start + offset + word.length, `\`${word}\` mixes scripts whose letters look alike`, {
-        help: 'it is not equal to the word that it resembles',
-      });
+      report(
+        'W0510',
+        start + offset,
+        start + offset + word.length,
+        `\`${word}\` mixes scripts whose letters look alike`,
+        {
+          help: 'it is not equal to the word that it resembles',
+        },
+      );
     }
   };
 
@@ -219,7 +245,9 @@ export const tokenize = (text: string, file: string): LexResult => {
     let close = start + 1;
     while (close < text.length && !/[\r\n]/.test(text[close] ?? '') && !closers.includes(text[close] ?? '')) close += 1;
     if (!closers.includes(text[close] ?? '\n')) {
-      report('E0101', start, start + 1, `unexpected \`${text[start] ?? ''}\``, { help: 'strings stand in double quotes' });
+      report('E0101', start, start + 1, `unexpected \`${text[start] ?? ''}\``, {
+        help: 'strings stand in double quotes',
+      });
       fatalOffsets.push(start);
       push(Unknown, start, start + 1);
       return;
@@ -245,7 +273,9 @@ export const tokenize = (text: string, file: string): LexResult => {
       });
       fatalOffsets.push(start);
       const raw = text.slice(start, end);
-      push(RegexLiteral, start, end, { literal: { kind: 'regex', span: span(start, end), source: '', flags: '', raw } });
+      push(RegexLiteral, start, end, {
+        literal: { kind: 'regex', span: span(start, end), source: '', flags: '', raw },
+      });
       return;
     }
     const [raw, body = '', written = ''] = found;
@@ -298,7 +328,11 @@ export const tokenize = (text: string, file: string): LexResult => {
     const start = position;
     const word = match(wordPattern, start)?.[0] ?? '';
     const end = start + word.length;
-    if (!onlyAscii && text.charCodeAt(end) > 0x7f && /[\p{L}\p{M}\p{N}]/u.test(String.fromCodePoint(text.codePointAt(end) ?? 0))) {
+    if (
+      !onlyAscii &&
+      text.charCodeAt(end) > 0x7f &&
+      /[\p{L}\p{M}\p{N}]/u.test(String.fromCodePoint(text.codePointAt(end) ?? 0))
+    ) {
       readForeignName(start);
       return;
     }

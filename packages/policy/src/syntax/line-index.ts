@@ -35,8 +35,7 @@ export const createLineIndex = (text: string): LineIndex => {
   const starts = lineStartsOf(text);
   const lineStart = (line: number): number => starts[line - 1] ?? text.length;
 
-  const firstVisible = (line: number): number =>
-    line === 1 && text.charCodeAt(0) === BOM ? 1 : lineStart(line);
+  const firstVisible = (line: number): number => (line === 1 && text.charCodeAt(0) === BOM ? 1 : lineStart(line));
 
   const lineEnd = (line: number): number => {
     let end = lineStart(line + 1);

@@ -60,7 +60,11 @@ export const readNumber = (text: string, start: number, file: string): NumberRea
   const complain = (found: NumberProblem): void => {
     problem ??= found;
   };
-  const finish = (kind: Exclude<LiteralNode['kind'], 'string' | 'regex' | 'bool'>, value: number, of?: 'money'): NumberReading => {
+  const finish = (
+    kind: Exclude<LiteralNode['kind'], 'string' | 'regex' | 'bool'>,
+    value: number,
+    of?: 'money',
+  ): NumberReading => {
     const span = { file, start, end: at };
     const raw = text.slice(start, at);
     if (!Number.isFinite(value)) complain({ code: 'E0106', from: start, to: at, message: 'this number is too large' });
@@ -72,12 +76,22 @@ export const readNumber = (text: string, start: number, file: string): NumberRea
 
   if (digits === '') {
     at = Math.max(at, start + 1);
-    complain({ code: 'E0106', from: start, to: at, message: 'expected an amount after `$`', help: 'money is written `$5`' });
+    complain({
+      code: 'E0106',
+      from: start,
+      to: at,
+      message: 'expected an amount after `$`',
+      help: 'money is written `$5`',
+    });
     return finish('money', 0);
   }
   if (gap > 0) {
     complain({
-      code: 'E0105', from: start, to: at, message: 'no space between `$` and the amount', fix: `$${digits}`,
+      code: 'E0105',
+      from: start,
+      to: at,
+      message: 'no space between `$` and the amount',
+      fix: `$${digits}`,
     });
   }
 
@@ -85,16 +99,26 @@ export const readNumber = (text: string, start: number, file: string): NumberRea
   const value = Number.parseFloat(plain.startsWith('.') ? `0${plain}` : plain);
   if (digits.startsWith('.')) {
     complain({
-      code: 'E0106', from: digitsStart, to: at, message: 'a number has a digit before its dot', fix: `0${digits}`,
+      code: 'E0106',
+      from: digitsStart,
+      to: at,
+      message: 'a number has a digit before its dot',
+      fix: `0${digits}`,
     });
   } else if (digits.indexOf('.') !== digits.lastIndexOf('.')) {
     complain({
-      code: 'E0106', from: digitsStart, to: at, message: 'a number has one dot at most',
+      code: 'E0106',
+      from: digitsStart,
+      to: at,
+      message: 'a number has one dot at most',
       help: 'versions and addresses are strings',
     });
   } else if (/__|_$|_\./.test(digits)) {
     complain({
-      code: 'E0106', from: digitsStart, to: at, message: 'a `_` in a number stands singly between digits',
+      code: 'E0106',
+      from: digitsStart,
+      to: at,
+      message: 'a `_` in a number stands singly between digits',
       fix: digits.replaceAll(/_+/g, '_').replaceAll(/_(?=\.|$)/g, ''),
     });
   } else if (text[at] === '.' && text[at + 1] !== '.' && !/[A-Za-z_]/.test(text[at + 1] ?? '')) {
@@ -107,7 +131,10 @@ export const readNumber = (text: string, start: number, file: string): NumberRea
     const whole = Number(`${plain}${exponent[0]}`);
     const written = String(whole);
     complain({
-      code: 'E0106', from: digitsStart, to: at, message: 'numbers have no exponent',
+      code: 'E0106',
+      from: digitsStart,
+      to: at,
+      message: 'numbers have no exponent',
       ...(/^[0-9.]+$/.test(written) ? { fix: written } : { help: 'write all digits, or a unit such as `k`, `M`, `B`' }),
     });
     return finish(money ? 'money' : 'number', Number.isNaN(whole) ? value : whole);
@@ -118,7 +145,10 @@ export const readNumber = (text: string, start: number, file: string): NumberRea
   if (unit !== undefined && unit !== '%' && !units.has(unit)) {
     const meant = unitMeant(unit);
     complain({
-      code: 'E0104', from: start, to: at, message: `unknown unit \`${unit}\``,
+      code: 'E0104',
+      from: start,
+      to: at,
+      message: `unknown unit \`${unit}\``,
       ...(meant === undefined
         ? { help: 'durations end in us, ms, s, m, h, d; counts in k, Ki, M, Mi, B; sizes in KB, MB, GB, KiB, MiB, GiB' }
         : { fix: `${text.slice(start, digitsEnd)}${meant}` }),
@@ -130,7 +160,11 @@ export const readNumber = (text: string, start: number, file: string): NumberRea
       const written = apart[1] ?? '';
       unit = written === '%' || units.has(written) ? written : unitMeant(written);
       complain({
-        code: 'E0105', from: start, to: at, message: 'no space between a number and its unit', fix: `${digits}${unit ?? ''}`,
+        code: 'E0105',
+        from: start,
+        to: at,
+        message: 'no space between a number and its unit',
+        fix: `${digits}${unit ?? ''}`,
       });
     }
   }
@@ -145,12 +179,18 @@ export const readNumber = (text: string, start: number, file: string): NumberRea
       const amount = scaled(value, unit ?? '');
       if (meant !== period) {
         complain({
-          code: 'E0107', from: start, to: at, message: `a rate counts per s, min, h or d, not per \`${period}\``,
+          code: 'E0107',
+          from: start,
+          to: at,
+          message: `a rate counts per s, min, h or d, not per \`${period}\``,
           fix: `${text.slice(start, beforePeriod)}/${meant}`,
         });
       } else if (unit === '%' || (known !== undefined && known.kind !== 'count')) {
         complain({
-          code: 'E0107', from: start, to: at, message: 'a rate is a plain count, or money, per unit of time',
+          code: 'E0107',
+          from: start,
+          to: at,
+          message: 'a rate is a plain count, or money, per unit of time',
           help: 'such as `60/min`, `200k/min` or `$5/h`',
         });
       }

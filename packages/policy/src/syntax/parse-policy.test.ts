@@ -1,7 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { arbitraryPolicyText, arbitraryPolicyWords, arbitrarySensiblePolicyText, joinWords } from './arbitrary.fixture.ts';
+import {
+  arbitraryPolicyText,
+  arbitraryPolicyWords,
+  arbitrarySensiblePolicyText,
+  joinWords,
+} from './arbitrary.fixture.ts';
 import type { ExprNode, RouteNode, StatementNode } from './ast.ts';
 import { parsePolicy } from './parse-policy.ts';
 import type { ParseResult } from './parse-result.ts';
@@ -62,7 +67,10 @@ describe('statements', () => {
   it('reads annotations and the doc comment directly above', () => {
     const node = only('## Long prompts.\n##   Indented.\n@owner("x") @allow(W0505, "why")\nroute to any');
     expect(node.doc).toBe('Long prompts.\n  Indented.');
-    expect(node.annotations.map(({ name, args }) => [name.text, args?.items.length])).toEqual([['owner', 1], ['allow', 2]]);
+    expect(node.annotations.map(({ name, args }) => [name.text, args?.items.length])).toEqual([
+      ['owner', 1],
+      ['allow', 2],
+    ]);
   });
 
   it('takes no doc comment from across a blank line or from the end of a line', () => {
@@ -78,38 +86,67 @@ describe('statements', () => {
   });
 
   it('nests groups', () => {
-    const { file } = parse('group "a" with timeout 5s {\n group "b" when x { default to any }\n route to any\n}\ndefault to any');
+    const { file } = parse(
+      'group "a" with timeout 5s {\n group "b" when x { default to any }\n route to any\n}\ndefault to any',
+    );
     const [outer] = file.statements;
-    expect(outer).toMatchObject({ kind: 'group', statements: [{ kind: 'group', statements: [{ kind: 'default' }] }, { kind: 'route' }] });
+    expect(outer).toMatchObject({
+      kind: 'group',
+      statements: [{ kind: 'group', statements: [{ kind: 'default' }] }, { kind: 'route' }],
+    });
   });
 
   it('tells an outcome, a verdict and a statement apart by what stands before', () => {
     expect(kinds('ensure "a" always default admit "b" when x ensure "c" never reject reject "d"')).toEqual([
-      'ensure', 'admission', 'ensure', 'admission',
+      'ensure',
+      'admission',
+      'ensure',
+      'admission',
     ]);
     expect(kinds('default reject with status 503 reject when x')).toEqual(['default', 'admission']);
-    expect(kinds('test "a" { given x = 1 expect not route "b" expect default expect queue } route to any')).toEqual(['test', 'route']);
+    expect(kinds('test "a" { given x = 1 expect not route "b" expect default expect queue } route to any')).toEqual([
+      'test',
+      'route',
+    ]);
   });
 
   it('lets reserved words be keys, named arguments and parts of names', () => {
     expect(only('define limit "a" { when: stream, queue: 5, "to": any }')).toMatchObject({
       body: { entries: [{ key: { text: 'when' } }, { key: { text: 'queue' } }, { key: { text: 'to', quoted: true } }] },
     });
-    expect(expr('f(when: 5, x.route.default)')).toMatchObject({ args: { items: [{ name: { text: 'when' } }, { value: { kind: 'name' } }] } });
+    expect(expr('f(when: 5, x.route.default)')).toMatchObject({
+      args: { items: [{ name: { text: 'when' } }, { value: { kind: 'name' } }] },
+    });
   });
 
   it('reads objects in lists of objects', () => {
     expect(only('define tier "a" { endpoints: [{ url: "u" }, "v"] key: { env: "K" } }')).toMatchObject({
-      body: { entries: [{ value: { items: [{ kind: 'object' }, { kind: 'string' }] } }, { value: { kind: 'object' } }] },
+      body: {
+        entries: [{ value: { items: [{ kind: 'object' }, { kind: 'string' }] } }, { value: { kind: 'object' } }],
+      },
     });
     expect(codes('route when x in [{ a: 1 }] to any')).toEqual(['E0124']);
   });
 
   it('puts arguments of a modifier with the word or literal just before', () => {
-    expect(shapeOf(route('route to any with fallback tier "34B" (on: [error]), affinity prefix(2k), retry_after(5s)').destination.with)).toMatchObject({
+    expect(
+      shapeOf(
+        route('route to any with fallback tier "34B" (on: [error]), affinity prefix(2k), retry_after(5s)').destination
+          .with,
+      ),
+    ).toMatchObject({
       modifiers: [
-        { name: { text: 'fallback' }, parts: [{ value: { text: 'tier' } }, { value: { value: '34B' }, args: { items: [{ name: { text: 'on' } }] } }] },
-        { name: { text: 'affinity' }, parts: [{ value: { text: 'prefix' }, args: { items: [{ value: { value: 2000 } }] } }] },
+        {
+          name: { text: 'fallback' },
+          parts: [
+            { value: { text: 'tier' } },
+            { value: { value: '34B' }, args: { items: [{ name: { text: 'on' } }] } },
+          ],
+        },
+        {
+          name: { text: 'affinity' },
+          parts: [{ value: { text: 'prefix' }, args: { items: [{ value: { value: 2000 } }] } }],
+        },
         { name: { text: 'retry_after' }, args: { items: [{ value: { value: 5 } }] }, parts: [] },
       ],
     });
@@ -130,7 +167,10 @@ describe('expressions', () => {
               kind: 'compare',
               left: {
                 kind: 'coalesce',
-                operands: [{ text: 'c' }, { kind: 'arithmetic', operator: '+', right: { operator: '*', right: { kind: 'negate' } } }],
+                operands: [
+                  { text: 'c' },
+                  { kind: 'arithmetic', operator: '+', right: { operator: '*', right: { kind: 'negate' } } },
+                ],
               },
             },
           ],
@@ -140,25 +180,55 @@ describe('expressions', () => {
   });
 
   it('associate arithmetic to the left', () => {
-    expect(shapeOf(expr('a - b - c'))).toMatchObject({ operator: '-', left: { operator: '-', left: { text: 'a' } }, right: { text: 'c' } });
+    expect(shapeOf(expr('a - b - c'))).toMatchObject({
+      operator: '-',
+      left: { operator: '-', left: { text: 'a' } },
+      right: { text: 'c' },
+    });
   });
 
   it('reads in, not in, ranges, matches, contains, exists, index, call and reference', () => {
     expect(expr('x not in [1, 2]')).toMatchObject({ kind: 'in', negated: true, set: { kind: 'list' } });
-    expect(expr('x in 0..250')).toMatchObject({ kind: 'in', negated: false, set: { kind: 'range', low: { value: 0 }, high: { value: 250 } } });
+    expect(expr('x in 0..250')).toMatchObject({
+      kind: 'in',
+      negated: false,
+      set: { kind: 'range', low: { value: 0 }, high: { value: 250 } },
+    });
     expect(expr('x matches r"a\\"b\\d"i')).toMatchObject({ kind: 'matches', regex: { source: 'a"b\\d', flags: 'i' } });
     expect(expr('x contains "a"')).toMatchObject({ kind: 'contains' });
     expect(expr('x exists')).toMatchObject({ kind: 'exists' });
     expect(expr('header["x"]')).toMatchObject({ kind: 'index', object: { text: 'header' } });
-    expect(expr('min(x, tier "70B")')).toMatchObject({ kind: 'call', args: { items: [{}, { value: { kind: 'ref', label: { value: '70B' } } }] } });
+    expect(expr('min(x, tier "70B")')).toMatchObject({
+      kind: 'call',
+      args: { items: [{}, { value: { kind: 'ref', label: { value: '70B' } } }] },
+    });
   });
 
   it.each([
-    ['5', 'number', 5], ['1_000.5', 'number', 1000.5], ['90ms', 'duration', 0.09], ['40us', 'duration', 0.00004], ['2m', 'duration', 120],
-    ['1h', 'duration', 3600], ['3d', 'duration', 259_200], ['32k', 'count', 32_000], ['2Ki', 'count', 2048], ['70B', 'count', 70e9],
-    ['1.5M', 'count', 1.5e6], ['3Mi', 'count', 3 * 1024 ** 2], ['1KB', 'bytes', 1000], ['2MiB', 'bytes', 2 * 1024 ** 2], ['5GB', 'bytes', 5e9],
-    ['60/min', 'rate', 1], ['200k/min', 'rate', 200_000 / 60], ['24/d', 'rate', 24 / 86_400], ['95%', 'percent', 0.95], ['0.5%', 'percent', 0.005],
-    ['$5', 'money', 5], ['$0.25', 'money', 0.25], ['$3600/h', 'rate', 1], ['true', 'bool', true],
+    ['5', 'number', 5],
+    ['1_000.5', 'number', 1000.5],
+    ['90ms', 'duration', 0.09],
+    ['40us', 'duration', 0.00004],
+    ['2m', 'duration', 120],
+    ['1h', 'duration', 3600],
+    ['3d', 'duration', 259_200],
+    ['32k', 'count', 32_000],
+    ['2Ki', 'count', 2048],
+    ['70B', 'count', 70e9],
+    ['1.5M', 'count', 1.5e6],
+    ['3Mi', 'count', 3 * 1024 ** 2],
+    ['1KB', 'bytes', 1000],
+    ['2MiB', 'bytes', 2 * 1024 ** 2],
+    ['5GB', 'bytes', 5e9],
+    ['60/min', 'rate', 1],
+    ['200k/min', 'rate', 200_000 / 60],
+    ['24/d', 'rate', 24 / 86_400],
+    ['95%', 'percent', 0.95],
+    ['0.5%', 'percent', 0.005],
+    ['$5', 'money', 5],
+    ['$0.25', 'money', 0.25],
+    ['$3600/h', 'rate', 1],
+    ['true', 'bool', true],
   ])('reads %s as %s of %d', (raw, kind, value) => {
     expect(expr(raw)).toMatchObject({ kind, value, raw });
   });
@@ -176,7 +246,8 @@ describe('expressions', () => {
 
 describe('recovery', () => {
   it('leaves the other rules of a file analysed, with one finding for each broken one', () => {
-    const text = 'route "a" when x tier "t"\nroute "b" when y to any\nroute "c" whn y to any\nroute "d" to any by\nlet e = 5\ndefault to any';
+    const text =
+      'route "a" when x tier "t"\nroute "b" when y to any\nroute "c" whn y to any\nroute "d" to any by\nlet e = 5\ndefault to any';
     expect(kinds(text)).toEqual(['broken', 'route', 'broken', 'broken', 'let', 'default']);
     expect(codes(text)).toEqual(['E0122', 'E0120', 'E0124']);
   });
@@ -184,7 +255,9 @@ describe('recovery', () => {
   it('does not swallow a misspelled statement word as an argument of the clause above', () => {
     const { file, diagnostics } = parse('route to any with affinity session\ndefualt to any');
     expect(file.statements.map(({ kind }) => kind)).toEqual(['route', 'broken']);
-    expect(diagnostics).toMatchObject([{ code: 'E0121', help: 'did you mean `default`?', span: { start: 35, end: 42 } }]);
+    expect(diagnostics).toMatchObject([
+      { code: 'E0121', help: 'did you mean `default`?', span: { start: 35, end: 42 } },
+    ]);
   });
 
   it('leaves a word like a statement word alone where the statement parses as it stands', () => {
@@ -198,7 +271,9 @@ describe('recovery', () => {
   });
 
   it('keeps what a broken statement declares', () => {
-    expect(parse('let long = \nlet next = 5\ndefine tier "a" { ]\nuse "p" as q {\ndefault').file.statements).toMatchObject([
+    expect(
+      parse('let long = \nlet next = 5\ndefine tier "a" { ]\nuse "p" as q {\ndefault').file.statements,
+    ).toMatchObject([
       { kind: 'broken', keyword: 'let', name: { text: 'long' } },
       { kind: 'broken', keyword: 'let' },
       { kind: 'broken', keyword: 'define', name: { text: 'tier' }, label: { value: 'a' } },
@@ -219,7 +294,9 @@ describe('recovery', () => {
 
   it('finds an error at its true place in the last line of the last block', () => {
     const text = '# 漢字\r\n\r\n\tgroup "😀" {\r\n\t\troute when to any\r\n}';
-    expect(parse(text).diagnostics).toMatchObject([{ code: 'E0124', span: { start: text.indexOf('to any'), end: text.indexOf('to any') + 2 } }]);
+    expect(parse(text).diagnostics).toMatchObject([
+      { code: 'E0124', span: { start: text.indexOf('to any'), end: text.indexOf('to any') + 2 } },
+    ]);
   });
 });
 
@@ -260,7 +337,8 @@ describe('limits', () => {
 });
 
 /** Words that only the parser library would say. */
-const libraryWording = /expecting|redundant|token of type|one of these possible|noviable|mismatched|iteration|\bEOF\b|-->|undefined|\bNaN\b/i;
+const libraryWording =
+  /expecting|redundant|token of type|one of these possible|noviable|mismatched|iteration|\bEOF\b|-->|undefined|\bNaN\b/i;
 
 const assertWellBehaved = (text: string): ParseResult => {
   const result = parse(text);
@@ -304,7 +382,46 @@ describe('any text', () => {
 
   it('of noise never throws, and its findings lie inside it', () => {
     const unit = fc.oneof(
-      fc.constantFrom('route', 'group', ' ', '\n', '"', '{', '}', '(', ')', '[', ']', '@', '5', '%', '=', '.', '..', '-', 'r"', '\\', '#', 'to', 'when', ',', "'", '/*', '\uFEFF', '\u202E', '\u0000', '\uD800', '漢', '😀', 'é', '`', '$', '&', '//', '\r'),
+      fc.constantFrom(
+        'route',
+        'group',
+        ' ',
+        '\n',
+        '"',
+        '{',
+        '}',
+        '(',
+        ')',
+        '[',
+        ']',
+        '@',
+        '5',
+        '%',
+        '=',
+        '.',
+        '..',
+        '-',
+        'r"',
+        '\\',
+        '#',
+        'to',
+        'when',
+        ',',
+        "'",
+        '/*',
+        '\uFEFF',
+        '\u202E',
+        '\u0000',
+        '\uD800',
+        '漢',
+        '😀',
+        'é',
+        '`',
+        '$',
+        '&',
+        '//',
+        '\r',
+      ),
       fc.string({ unit: 'binary', maxLength: 3 }),
     );
     fc.assert(
@@ -326,7 +443,12 @@ describe('any text', () => {
         const next = tokens[index + 1];
         const mutants = [{ text: text.slice(0, token.start) + text.slice(token.end), end: token.start }];
         if (next !== undefined) {
-          const swapped = text.slice(0, token.start) + next.text + text.slice(token.end, next.start) + token.text + text.slice(next.end);
+          const swapped =
+            text.slice(0, token.start) +
+            next.text +
+            text.slice(token.end, next.start) +
+            token.text +
+            text.slice(next.end);
           mutants.push({ text: swapped, end: next.end });
         }
         if (/^\w{3,}$/.test(token.text)) {
@@ -370,7 +492,24 @@ describe('speed', () => {
   });
 
   it('reads 100 KB of anything in under a second', () => {
-    for (const unit of ['(', '}', 'not ', '@', '"', 'group "a" {', 'route ', 'x ', 'r"', "'", 'ä', '^', 'test "a" { ', 'route when ^ to any\n', '\u202E', '1+']) {
+    for (const unit of [
+      '(',
+      '}',
+      'not ',
+      '@',
+      '"',
+      'group "a" {',
+      'route ',
+      'x ',
+      'r"',
+      "'",
+      'ä',
+      '^',
+      'test "a" { ',
+      'route when ^ to any\n',
+      '\u202E',
+      '1+',
+    ]) {
       const text = unit.repeat(Math.floor(100_000 / unit.length));
       const elapsedMs = timed(text);
       console.info(`100 KB of ${JSON.stringify(unit)}: ${elapsedMs.toFixed(0)} ms`);

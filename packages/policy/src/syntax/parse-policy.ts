@@ -84,7 +84,8 @@ const docAbove = (text: string, comments: readonly CommentNode[], offset: number
     const comment = comments[index];
     if (comment === undefined || !comment.doc) break;
     if (!/^[ \t]*(?:\r\n|\n|\r)[ \t]*$/.test(text.slice(comment.span.end, below))) break;
-    const lineStart = Math.max(text.lastIndexOf('\n', comment.span.start - 1), text.lastIndexOf('\r', comment.span.start - 1)) + 1;
+    const lineStart =
+      Math.max(text.lastIndexOf('\n', comment.span.start - 1), text.lastIndexOf('\r', comment.span.start - 1)) + 1;
     if (!/^[ \t\uFEFF]*$/.test(text.slice(lineStart, comment.span.start))) break;
     lines.unshift(comment.text.replace(/^##+ ?/, ''));
     below = comment.span.start;
@@ -105,9 +106,7 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
     const span = { file, start: 0, end: 0 };
     return {
       file: { kind: 'file', span: whole, file, text, statements: [], comments: [] },
-      diagnostics: [
-        createDiagnostic('E0140', span, 'this file has more than 1 MiB', { help: 'split it by `import`' }),
-      ],
+      diagnostics: [createDiagnostic('E0140', span, 'this file has more than 1 MiB', { help: 'split it by `import`' })],
       tokens: [],
       structureDamaged: true,
     };
@@ -212,7 +211,13 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
       ...(label === undefined ? {} : { label: label as StringNode }),
       ...(name === undefined
         ? {}
-        : { name: { kind: 'ident' as const, span: spanOfTokens(tokens.indexOf(name, from), tokens.indexOf(name, from) + 1), text: name.image } }),
+        : {
+            name: {
+              kind: 'ident' as const,
+              span: spanOfTokens(tokens.indexOf(name, from), tokens.indexOf(name, from) + 1),
+              text: name.image,
+            },
+          }),
     });
   };
 
@@ -245,7 +250,8 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
   };
 
   const addLanguage = (node: LanguageNode, from: number, to: number): void => {
-    const first = language === undefined && root.statements.length === 0 && blocks.length === 1 && pendingStart === undefined;
+    const first =
+      language === undefined && root.statements.length === 0 && blocks.length === 1 && pendingStart === undefined;
     if (first) language = node;
     else {
       found.push(
@@ -266,7 +272,9 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
 
   /** Columns of white space in front of the first token of its line, in code units. */
   const indentOf = (token: LexToken): number =>
-    token.startOffset - 1 - Math.max(text.lastIndexOf('\n', token.startOffset - 1), text.lastIndexOf('\r', token.startOffset - 1));
+    token.startOffset -
+    1 -
+    Math.max(text.lastIndexOf('\n', token.startOffset - 1), text.lastIndexOf('\r', token.startOffset - 1));
 
   /**
    * Where the lost first word of another statement may have stood: the last line up to the failure that is indented no more
@@ -375,7 +383,8 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
     }
     const limit = findLimit(tokens, from, to, blocks.length - 1, file);
     if (failure !== undefined) {
-      if (!pendingBroken) found.push(limit ?? describeFailure({ file, tokens: tokens.slice(from, to), next: tokens[to], failure }));
+      if (!pendingBroken)
+        found.push(limit ?? describeFailure({ file, tokens: tokens.slice(from, to), next: tokens[to], failure }));
       pendingBroken = true;
       return to;
     }
@@ -512,7 +521,12 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
   });
 
   const node: FileNode = {
-    kind: 'file', span: whole, file, text, statements: root.statements, comments,
+    kind: 'file',
+    span: whole,
+    file,
+    text,
+    statements: root.statements,
+    comments,
     ...(language === undefined ? {} : { language }),
   };
   return {

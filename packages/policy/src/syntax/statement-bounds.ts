@@ -12,9 +12,43 @@ const statementTypes: ReadonlySet<TokenType> = new Set(t.statementTypes);
 const outcomeIntroducers: ReadonlySet<TokenType> = new Set([t.Expect, t.Always, t.Never]);
 /** Words after which a statement cannot end, so that what follows on the same line belongs to it. */
 const incomplete: ReadonlySet<TokenType> = new Set([
-  t.As, t.Let, t.Define, t.Import, t.Use, t.Group, t.Test, t.Ensure, t.When, t.To, t.Where, t.By, t.Then, t.Pick, t.With, t.Else,
-  t.And, t.Or, t.Not, t.In, t.Matches, t.Contains, t.Given, t.Comma, t.Assign, t.Plus, t.Minus, t.Star, t.Slash, t.Fallback,
-  t.Range, t.Equal, t.NotEqual, t.Less, t.LessEqual, t.Greater, t.GreaterEqual,
+  t.As,
+  t.Let,
+  t.Define,
+  t.Import,
+  t.Use,
+  t.Group,
+  t.Test,
+  t.Ensure,
+  t.When,
+  t.To,
+  t.Where,
+  t.By,
+  t.Then,
+  t.Pick,
+  t.With,
+  t.Else,
+  t.And,
+  t.Or,
+  t.Not,
+  t.In,
+  t.Matches,
+  t.Contains,
+  t.Given,
+  t.Comma,
+  t.Assign,
+  t.Plus,
+  t.Minus,
+  t.Star,
+  t.Slash,
+  t.Fallback,
+  t.Range,
+  t.Equal,
+  t.NotEqual,
+  t.Less,
+  t.LessEqual,
+  t.Greater,
+  t.GreaterEqual,
 ]);
 const verbs: ReadonlySet<TokenType> = new Set([t.Admit, t.Reject, t.Queue]);
 const openers: ReadonlySet<TokenType> = new Set([t.LParen, t.LSquare]);
@@ -30,7 +64,8 @@ const isInside = (tokens: readonly LexToken[], index: number): boolean => {
   const after = tokens[index + 1]?.tokenType;
   if (before === t.Dot || after === t.Colon) return true;
   if (before === undefined || type === undefined) return false;
-  if (tokens[index]?.lineStart === false && incomplete.has(before) && tokens[index - 2]?.tokenType !== t.Dot) return true;
+  if (tokens[index]?.lineStart === false && incomplete.has(before) && tokens[index - 2]?.tokenType !== t.Dot)
+    return true;
   const isVerb = verbs.has(type);
   if (isVerb && before === t.Else) return true;
   // After `always default` the next statement may begin.

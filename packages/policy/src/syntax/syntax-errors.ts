@@ -96,9 +96,10 @@ const foundText = (site: Site): string => {
 
 const make = (site: Site, code: DiagnosticCode, message: string, details: DiagnosticDetails = {}): Diagnostic => {
   const atNext = site.actual === undefined && site.previous !== undefined && site.next !== undefined;
-  const labels = atNext && site.previous !== undefined && details.labels === undefined
-    ? [{ span: spanOfToken(site, site.previous), message: 'expected after this' }]
-    : (details.labels ?? []);
+  const labels =
+    atNext && site.previous !== undefined && details.labels === undefined
+      ? [{ span: spanOfToken(site, site.previous), message: 'expected after this' }]
+      : (details.labels ?? []);
   return createDiagnostic(code, placeOf(site), message, { ...details, labels });
 };
 
@@ -178,8 +179,20 @@ const chainedComparison: Explain = (site) => {
   const compares = type.CATEGORIES?.includes(t.Comparison) === true || type === t.Assign;
   const inCondition = failure.clause === 'when' || failure.clause === 'where' || site.statement === 'let';
   if (!compares || !inCondition || failure.kind === 'alternatives') return undefined;
-  const start = Math.max(0, tokens.findLastIndex((token, index) => index < failure.index && (token.tokenType === t.And || token.tokenType === t.Or || token.tokenType === t.When || token.tokenType === t.Where)));
-  const earlier = tokens.slice(start, failure.index).find((token) => token.tokenType.CATEGORIES?.includes(t.Comparison) === true);
+  const start = Math.max(
+    0,
+    tokens.findLastIndex(
+      (token, index) =>
+        index < failure.index &&
+        (token.tokenType === t.And ||
+          token.tokenType === t.Or ||
+          token.tokenType === t.When ||
+          token.tokenType === t.Where),
+    ),
+  );
+  const earlier = tokens
+    .slice(start, failure.index)
+    .find((token) => token.tokenType.CATEGORIES?.includes(t.Comparison) === true);
   if (earlier === undefined) return undefined;
   return make(site, 'E0129', 'a comparison has two sides', {
     help: 'write a range as `x in 1..5`, or join two comparisons by `and`',
@@ -196,14 +209,26 @@ const missingQuotes: Explain = (site) => {
   const isQuantity = actual.literal !== undefined && actual.tokenType !== t.StringLiteral;
   if (wantsString && (isWord || isQuantity)) {
     const what = rule === 'importStatement' ? 'a path' : rule === 'useStatement' ? 'the name of a package' : 'a label';
-    return make(site, 'E0120', `expected ${what} in double quotes, found ${shown(actual)}`, replaceActual(site, `"${actual.image}"`));
+    return make(
+      site,
+      'E0120',
+      `expected ${what} in double quotes, found ${shown(actual)}`,
+      replaceActual(site, `"${actual.image}"`),
+    );
   }
   const afterTarget =
-    failure.clause === 'to' && previous?.tokenType === t.Ident && (previous.image === 'tier' || previous.image === 'endpoint');
+    failure.clause === 'to' &&
+    previous?.tokenType === t.Ident &&
+    (previous.image === 'tier' || previous.image === 'endpoint');
   const afterDefine = site.statement === 'define' && failure.index === 2;
   const afterLabelled = (site.statement === 'route' || site.statement === 'rule') && failure.index === 1 && isWord;
   if ((isWord || isQuantity) && (afterTarget || afterDefine)) {
-    return make(site, 'E0120', `names of definitions are strings: \`"${actual.image}"\``, replaceActual(site, `"${actual.image}"`));
+    return make(
+      site,
+      'E0120',
+      `names of definitions are strings: \`"${actual.image}"\``,
+      replaceActual(site, `"${actual.image}"`),
+    );
   }
   const reads = suggest(actual.image, ['when', 'to', 'by', 'with']);
   if (afterLabelled && reads === undefined) {
@@ -230,10 +255,15 @@ const clauseTrouble: Explain = (site) => {
     return make(site, 'E0123', 'a `default` has no `when`', { help: 'write `route when …` for a condition' });
   }
   if (statement === 'rule' && ['to', 'where', 'pick', 'else'].includes(word)) {
-    return make(site, 'E0123', `an admission rule has no \`${word}\``, { help: 'it is `admit`, `reject` or `queue`, then `when`, `by`, `with`' });
+    return make(site, 'E0123', `an admission rule has no \`${word}\``, {
+      help: 'it is `admit`, `reject` or `queue`, then `when`, `by`, `with`',
+    });
   }
   if (due === -1 || at === -1 || failure.kind !== 'leftover') return undefined;
-  if (due === at) return make(site, 'E0123', `\`${word}\` is written twice`, { help: word === 'to' ? 'separate targets by commas' : `join both into one \`${word}\`` });
+  if (due === at)
+    return make(site, 'E0123', `\`${word}\` is written twice`, {
+      help: word === 'to' ? 'separate targets by commas' : `join both into one \`${word}\``,
+    });
   if (due < at) {
     return make(site, 'E0123', `\`${word}\` comes before \`${failure.clause}\``, {
       help: 'the order is `when`, `to`, `where`, `by`, `pick`, `with`, `else`',
@@ -311,7 +341,8 @@ const unclosed: Explain = (site) => {
 const missingComma: Explain = (site) => {
   const { tokens, failure, actual, previous } = site;
   const open = openBracket(tokens, failure.index);
-  if (open === undefined || actual === undefined || previous === undefined || failure.kind !== 'mismatch') return undefined;
+  if (open === undefined || actual === undefined || previous === undefined || failure.kind !== 'mismatch')
+    return undefined;
   const closer = failure.expected[0];
   if (closer === undefined || !closers.has(closer)) return undefined;
   const inList = site.rule === 'list' || site.rule === 'args';
@@ -333,7 +364,12 @@ const reservedName: Explain = (site) => {
   const word = actual.tokenType.name;
   const wantsName = failure.expected.includes(t.Ident);
   const inExpression = rule === 'primary' || rule === 'item';
-  const declares = rule === 'letStatement' || rule === 'defineStatement' || rule === 'alias' || rule === 'annotations' || rule === 'type';
+  const declares =
+    rule === 'letStatement' ||
+    rule === 'defineStatement' ||
+    rule === 'alias' ||
+    rule === 'annotations' ||
+    rule === 'type';
   const looksLikeClause = clauseWords.has(word) || ['and', 'or', 'given', 'expect'].includes(word);
   if (!wantsName || (looksLikeClause && !declares)) return undefined;
   if (inExpression && (expressionWords as readonly string[]).includes(word)) return undefined;
@@ -367,7 +403,12 @@ const missingExpression: Explain = (site) => {
       : actual?.tokenType === t.Not && previous !== undefined
         ? '`not` stands before a whole comparison, or before `in`'
         : undefined;
-  return make(site, 'E0124', `expected a value or a name${after}: ${foundText(site)}`, help === undefined ? {} : { help });
+  return make(
+    site,
+    'E0124',
+    `expected a value or a name${after}: ${foundText(site)}`,
+    help === undefined ? {} : { help },
+  );
 };
 
 const missingTo: Explain = (site) => {
@@ -399,9 +440,14 @@ const inObject: Explain = (site) => {
   if (actual === undefined) return undefined;
   if (rule === 'entry' && failure.expected.includes(t.Colon)) {
     const assigns = actual.tokenType === t.Assign;
-    return make(site, 'E0120', `expected \`:\` after the key ${previous === undefined ? '' : shown(previous)}, found ${shown(actual)}`, {
-      ...(assigns ? replaceActual(site, ':') : {}),
-    });
+    return make(
+      site,
+      'E0120',
+      `expected \`:\` after the key ${previous === undefined ? '' : shown(previous)}, found ${shown(actual)}`,
+      {
+        ...(assigns ? replaceActual(site, ':') : {}),
+      },
+    );
   }
   if (rule === 'object' && failure.expected.includes(t.RCurly)) {
     return make(site, 'E0120', `expected a key, \`,\` or \`}\`, found ${shown(actual)}`);
@@ -417,10 +463,18 @@ const wrongAssignment: Explain = (site) => {
 
 const colonAfterModifier: Explain = (site) => {
   const { failure, actual, previous } = site;
-  if (failure.clause !== 'with' || actual?.tokenType !== t.Colon || openBracket(site.tokens, failure.index) !== undefined) return undefined;
+  if (
+    failure.clause !== 'with' ||
+    actual?.tokenType !== t.Colon ||
+    openBracket(site.tokens, failure.index) !== undefined
+  )
+    return undefined;
   const end = previous === undefined ? actual.startOffset : endOf(previous);
   return make(site, 'E0120', `a modifier has no \`:\` before its value`, {
-    fix: { message: 'remove the colon', edits: [{ span: { file: site.file, start: end, end: endOf(actual) }, text: '' }] },
+    fix: {
+      message: 'remove the colon',
+      edits: [{ span: { file: site.file, start: end, end: endOf(actual) }, text: '' }],
+    },
   });
 };
 
@@ -443,7 +497,9 @@ const general: Explain = (site) => {
     const inCondition = failure.clause === 'when' || failure.clause === 'where';
     const joins = site.statement === 'let' || inCondition;
     return make(site, 'E0120', `unexpected ${site.actual === undefined ? 'end' : shown(site.actual)}${after}`, {
-      help: joins ? 'an operator, a clause or the next statement may follow' : 'a clause or the next statement may follow',
+      help: joins
+        ? 'an operator, a clause or the next statement may follow'
+        : 'a clause or the next statement may follow',
     });
   }
   const types = failure.expected.flatMap((type) => (type === t.VerbWord ? [t.Admit, t.Reject, t.Queue] : [type]));

@@ -302,7 +302,12 @@ describe('properties', () => {
 
 test('an idle static engine waits for its batch to gather, and starts a full one at once', () => {
   const start = (requests: number): number => {
-    const engine = createEngine({ latency: latencyFromRates({ prefillTokensPerSecond: 1e6, tokensPerSecond: 50 }), batching: 'static', maxBatch: 4, batchWaitMs: 500 });
+    const engine = createEngine({
+      latency: latencyFromRates({ prefillTokensPerSecond: 1e6, tokensPerSecond: 50 }),
+      batching: 'static',
+      maxBatch: 4,
+      batchWaitMs: 500,
+    });
     for (const i of range(requests)) send(engine, { promptTokens: range(16, i * 100), outputTokens: 1 }, i);
     return engine.nextEventMs() ?? Number.NaN;
   };

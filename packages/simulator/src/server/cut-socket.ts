@@ -25,7 +25,7 @@ export function cutSocket(socket: Socket, atByte: number, how: 'reset' | 'end', 
     onCut();
   };
 
-  socket.write = ((chunk: Uint8Array | string, encoding?: unknown, done?: unknown): boolean => {
+  socket.write = (chunk: Uint8Array | string, encoding?: unknown, done?: unknown): boolean => {
     const candidate = typeof encoding === 'function' ? encoding : done;
     // node:http passes null for no callback.
     const callback = typeof candidate === 'function' ? (candidate as () => void) : undefined;
@@ -44,7 +44,7 @@ export function cutSocket(socket: Socket, atByte: number, how: 'reset' | 'end', 
     finish(bytes.subarray(0, left));
     if (callback !== undefined) process.nextTick(callback);
     return true;
-  }) as Socket['write'];
+  };
   if (atByte === 0) finish(Buffer.alloc(0));
 
   return () => {

@@ -31,7 +31,8 @@ export const destinationCodes = {
   E0405: {
     severity: 'error',
     title: 'unknown cause of a fallback or retry',
-    explanation: 'Causes are `saturated`, `connect`, `error`, `timeout`, `first_token`, `rate_limited` and `context_exceeded`; they are distinct.',
+    explanation:
+      'Causes are `saturated`, `connect`, `error`, `timeout`, `first_token`, `rate_limited` and `context_exceeded`; they are distinct.',
     bad: 'default to any with retry 2 (on: [conect])',
     good: 'default to any with retry 2 (on: [connect])',
   },
@@ -45,7 +46,8 @@ export const destinationCodes = {
   E0407: {
     severity: 'error',
     title: 'modifier that does not belong here',
-    explanation: 'Some modifiers are for destinations (`affinity`, `retry`, `fallback` …), some for verdicts (`status`, `message`, `max_wait` …).',
+    explanation:
+      'Some modifiers are for destinations (`affinity`, `retry`, `fallback` …), some for verdicts (`status`, `message`, `max_wait` …).',
     bad: 'reject when stream with affinity session',
     good: 'reject when stream with status 429',
   },
@@ -108,21 +110,24 @@ export const destinationCodes = {
   E0416: {
     severity: 'error',
     title: 'header or field that may not be changed',
-    explanation: 'Headers that frame or authorise the request (`host`, `authorization`, `content-length`, hop-by-hop headers) belong to the gateway.',
+    explanation:
+      'Headers that frame or authorise the request (`host`, `authorization`, `content-length`, hop-by-hop headers) belong to the gateway.',
     bad: 'default to any with header "host" "example.org"',
     good: 'default to any with header "x-team" "search"',
   },
   E0417: {
     severity: 'error',
     title: '`admit` where a destination is needed',
-    explanation: '`admit` ends the admission phase; after `else` and `default` stands `to`, `reject`, `queue` or `next`.',
+    explanation:
+      '`admit` ends the admission phase; after `else` and `default` stands `to`, `reject`, `queue` or `next`.',
     bad: 'default admit',
     good: 'default to any',
   },
   E0420: {
     severity: 'error',
     title: '`ensure` that does not hold',
-    explanation: 'The witness is a request for which the policy does what `ensure` excludes, or fails to do what it demands.',
+    explanation:
+      'The witness is a request for which the policy does what `ensure` excludes, or fails to do what it demands.',
     bad: 'route to tier "us"\nensure "a" when tenant.region == "eu" never to tier "us"',
     good: 'route when tenant.region != "eu" to tier "us"\nensure "a" when tenant.region == "eu" never to tier "us"',
   },

@@ -3,14 +3,16 @@ export const lintCodes = {
   W0501: {
     severity: 'warning',
     title: 'unreachable rule',
-    explanation: 'Every request that reaches this place has been decided above: by a `default`, a rule without `when`, or rules that together cover all.',
+    explanation:
+      'Every request that reaches this place has been decided above: by a `default`, a rule without `when`, or rules that together cover all.',
     bad: 'default to any\nroute "late" when stream to any',
     good: 'route "early" when stream to any\ndefault to any',
   },
   W0502: {
     severity: 'warning',
     title: 'shadowed rule',
-    explanation: 'The condition implies that of an earlier rule, which therefore always wins. The witness is a request that meets both.',
+    explanation:
+      'The condition implies that of an earlier rule, which therefore always wins. The witness is a request that meets both.',
     bad: 'route "a" when complexity > 50 to any\nroute "b" when complexity > 80 to any\ndefault to any',
     good: 'route "b" when complexity > 80 to any\nroute "a" when complexity > 50 to any\ndefault to any',
   },
@@ -73,7 +75,8 @@ export const lintCodes = {
   W0511: {
     severity: 'warning',
     title: 'admission rule that fails open',
-    explanation: 'The condition can be unknown, and a clause fires only when it is known true: the request would pass. Give a fallback by `??`.',
+    explanation:
+      'The condition can be unknown, and a clause fires only when it is known true: the request would pass. Give a fallback by `??`.',
     bad: 'reject when tenant.region == "us"',
     good: 'reject when (tenant.region ?? "us") == "us"',
   },
@@ -94,7 +97,8 @@ export const lintCodes = {
   W0514: {
     severity: 'note',
     title: 'tier names not checked',
-    explanation: 'No tier is known to the compiler, so that names of tiers were taken as they stand. Give a catalogue by `--catalogue`.',
+    explanation:
+      'No tier is known to the compiler, so that names of tiers were taken as they stand. Give a catalogue by `--catalogue`.',
     bad: 'default to tier "8B"',
     good: 'define tier "8B" { model: "m", endpoints: ["http://127.0.0.1:1"] }\ndefault to tier "8B"',
   },
@@ -129,7 +133,8 @@ export const lintCodes = {
   W0519: {
     severity: 'warning',
     title: '`ensure` that could not be proved',
-    explanation: 'A part of the policy lies outside what can be decided exactly (a regular expression, a plugin predicate), or the budget ran out.',
+    explanation:
+      'A part of the policy lies outside what can be decided exactly (a regular expression, a plugin predicate), or the budget ran out.',
     bad: 'ensure "a" when prompt matches r"x" never to tier "us"',
     good: 'ensure "a" when tenant.region == "eu" never to tier "us"',
   },

@@ -3,14 +3,16 @@ export const nameCodes = {
   E0201: {
     severity: 'error',
     title: 'unknown name',
-    explanation: 'The name is neither a signal, a property, a cluster value, a `let` above, nor something that a plugin in use provides.',
+    explanation:
+      'The name is neither a signal, a property, a cluster value, a `let` above, nor something that a plugin in use provides.',
     bad: 'route when complexty > 50 to any',
     good: 'route when complexity > 50 to any',
   },
   E0202: {
     severity: 'error',
     title: 'unknown tier',
-    explanation: 'Tiers are known from `define tier`, from imports, from `define discovery`, or from a catalogue file. Where none is known at all, tier names go unchecked.',
+    explanation:
+      'Tiers are known from `define tier`, from imports, from `define discovery`, or from a catalogue file. Where none is known at all, tier names go unchecked.',
     bad: 'define tier "70B" { model: "m", endpoints: ["http://127.0.0.1:1"] }\ndefault to tier "7OB"',
     good: 'define tier "70B" { model: "m", endpoints: ["http://127.0.0.1:1"] }\ndefault to tier "70B"',
   },
@@ -45,7 +47,8 @@ export const nameCodes = {
   E0207: {
     severity: 'error',
     title: 'unknown kind of definition',
-    explanation: '`define` makes a gateway, tier, endpoint, slo, tenant, limit, profile, discovery, alarm or param, or a kind that a plugin adds.',
+    explanation:
+      '`define` makes a gateway, tier, endpoint, slo, tenant, limit, profile, discovery, alarm or param, or a kind that a plugin adds.',
     bad: 'define teir "8B" { }',
     good: 'define tier "8B" { model: "m", endpoints: ["http://127.0.0.1:1"] }',
   },
@@ -80,7 +83,8 @@ export const nameCodes = {
   E0212: {
     severity: 'error',
     title: 'label used twice',
-    explanation: 'Labels of rules are unique in a policy, imports included: decisions, metrics and tests refer to them.',
+    explanation:
+      'Labels of rules are unique in a policy, imports included: decisions, metrics and tests refer to them.',
     bad: 'route "a" when stream to any\nroute "a" when not stream to any',
     good: 'route "a" when stream to any\nroute "b" when not stream to any',
   },
@@ -129,7 +133,8 @@ export const nameCodes = {
   E0219: {
     severity: 'error',
     title: 'file imported twice',
-    explanation: 'An import without `as` places the statements of the file where it stands, so the same file cannot be placed twice.',
+    explanation:
+      'An import without `as` places the statements of the file where it stands, so the same file cannot be placed twice.',
     bad: 'import "./shared.route"\nimport "./shared.route"',
     good: 'import "./shared.route"',
   },
@@ -171,7 +176,8 @@ export const nameCodes = {
   E0225: {
     severity: 'error',
     title: 'unknown member of a name',
-    explanation: 'The part after the dot is not known: an undefined `alarm.x` or `param.x`, a name that an import does not bring, something that a plugin does not provide.',
+    explanation:
+      'The part after the dot is not known: an undefined `alarm.x` or `param.x`, a name that an import does not bring, something that a plugin does not provide.',
     bad: 'reject when alarm.hot',
     good: 'define alarm "hot" { when: cluster.saturation > 85%, until: cluster.saturation < 70% }\nreject when alarm.hot',
   },

@@ -10,7 +10,8 @@ export const pluginCodes = {
   E0502: {
     severity: 'error',
     title: 'plugin not allowed',
-    explanation: 'A plugin may load if it is a dependency of the nearest `package.json` or named by `--allow-plugin`. A reload never widens that.',
+    explanation:
+      'A plugin may load if it is a dependency of the nearest `package.json` or named by `--allow-plugin`. A reload never widens that.',
     bad: 'use "some-package"',
     good: 'use "@acme/signalbox-carbon" as carbon',
   },
@@ -59,7 +60,8 @@ export const pluginCodes = {
   E0509: {
     severity: 'error',
     title: 'name provided twice',
-    explanation: 'Two plugins, or a plugin and the catalogue, provide the same name. Give one of them an alias by `as`.',
+    explanation:
+      'Two plugins, or a plugin and the catalogue, provide the same name. Give one of them an alias by `as`.',
     bad: 'use "plugin-a"\nuse "plugin-b"',
     good: 'use "plugin-a" as a\nuse "plugin-b" as b',
   },
@@ -94,7 +96,8 @@ export const pluginCodes = {
   E0514: {
     severity: 'error',
     title: 'invalid address',
-    explanation: 'Addresses of endpoints are `http://` or `https://` without user, query or fragment; listeners are `host:port`.',
+    explanation:
+      'Addresses of endpoints are `http://` or `https://` without user, query or fragment; listeners are `host:port`.',
     bad: 'define tier "8B" { model: "m", endpoints: ["10.0.0.1"] }',
     good: 'define tier "8B" { model: "m", endpoints: ["http://10.0.0.1:8000"] }',
   },

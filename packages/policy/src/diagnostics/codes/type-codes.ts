@@ -38,7 +38,8 @@ export const typeCodes = {
   E0306: {
     severity: 'error',
     title: 'property of one endpoint outside a candidate scope',
-    explanation: 'Properties of an endpoint stand in `where`, in `by`, and inside an aggregate such as `min(kv_cache_used, tier "70B")`.',
+    explanation:
+      'Properties of an endpoint stand in `where`, in `by`, and inside an aggregate such as `min(kv_cache_used, tier "70B")`.',
     bad: 'route when kv_cache_used < 90% to any',
     good: 'route when min(kv_cache_used) < 90% to any',
   },
@@ -80,7 +81,8 @@ export const typeCodes = {
   E0312: {
     severity: 'error',
     title: 'reversed range',
-    explanation: '`a..b` goes from the lower to the higher value and includes both. Hours over midnight are written by `within`.',
+    explanation:
+      '`a..b` goes from the lower to the higher value and includes both. Hours over midnight are written by `within`.',
     bad: 'route when complexity in 50..10 to any',
     good: 'route when complexity in 10..50 to any',
   },
@@ -136,14 +138,16 @@ export const typeCodes = {
   E0320: {
     severity: 'error',
     title: 'unknown type',
-    explanation: 'An annotation names `bool number string duration bytes percent rate money list[T]` or an enumeration of the catalogue.',
+    explanation:
+      'An annotation names `bool number string duration bytes percent rate money list[T]` or an enumeration of the catalogue.',
     bad: 'let long: int = prompt_tokens',
     good: 'let long: number = prompt_tokens',
   },
   E0321: {
     severity: 'error',
     title: 'arithmetic that has no meaning',
-    explanation: '`*` and `/` take a plain number or a percent on one side, a count and a duration for a rate, or two values of one dimension for a ratio.',
+    explanation:
+      '`*` and `/` take a plain number or a percent on one side, a count and a duration for a rate, or two values of one dimension for a ratio.',
     bad: 'reject when 5s * 5s > 1s',
     good: 'reject when 5 * 5s > 1s',
   },
@@ -164,7 +168,8 @@ export const typeCodes = {
   E0324: {
     severity: 'error',
     title: 'minus between scorers',
-    explanation: 'Scores are added with weights of zero or more; write the opposite preference as `lowest(…)` or `highest(…)`.',
+    explanation:
+      'Scores are added with weights of zero or more; write the opposite preference as `lowest(…)` or `highest(…)`.',
     bad: 'default to any by prefix_cache - least_tokens',
     good: 'default to any by prefix_cache + least_tokens',
   },
@@ -192,7 +197,8 @@ export const typeCodes = {
   E0328: {
     severity: 'error',
     title: 'value must be a constant',
-    explanation: 'This place is settled when the policy is compiled, so it takes a literal, or an expression of literals.',
+    explanation:
+      'This place is settled when the policy is compiled, so it takes a literal, or an expression of literals.',
     bad: 'reject when within(model, zone: "UTC")',
     good: 'reject when within("mon-fri 22:00-06:00", zone: "UTC")',
   },
@@ -206,7 +212,8 @@ export const typeCodes = {
   E0330: {
     severity: 'error',
     title: 'unsafe regular expression',
-    explanation: 'Only a subset is allowed whose running time grows linearly with the text: no look-around, no back-references, no repetition whose parts can match the same text in several ways, such as `(a+)+`.',
+    explanation:
+      'Only a subset is allowed whose running time grows linearly with the text: no look-around, no back-references, no repetition whose parts can match the same text in several ways, such as `(a+)+`.',
     bad: 'reject when prompt matches r"^(a+)+$"',
     good: 'reject when prompt matches r"^a+$"',
   },
