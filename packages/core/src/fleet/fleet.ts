@@ -6,7 +6,7 @@ import type { Definitions, EndpointDefinition, SecretRef, TargetRef } from '@sig
 import type { EndpointTarget } from '../router.ts';
 import { endpointRates } from './endpoint-profile.ts';
 import type { AllocateMemory, FleetTable } from './fleet-table.ts';
-import { clearEngineColumns, clearSlot, createFleetTable, FLAG, UNAVAILABLE } from './fleet-table.ts';
+import { clearEngineColumns, clearSlot, createFleetTable, FLAG } from './fleet-table.ts';
 import { DEFAULT_EJECTION, readEjection } from './ejection-rules.ts';
 import type { EjectionRules } from './ejection-rules.ts';
 import { createHealth } from './health.ts';
