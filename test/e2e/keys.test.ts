@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { decisionLogFields } from '../../packages/telemetry/src/decision-line.ts';
-import { createLogger } from '../../packages/telemetry/src/index.ts';
+import { createDecisionLog, createLogger } from '../../packages/telemetry/src/index.ts';
 import { signalbox, signalboxWithInput, startSignalbox } from './support/command.fixture.ts';
 import type { Bed, BedOptions } from './support/gateway.fixture.ts';
 import { eventually, startBed } from './support/gateway.fixture.ts';
@@ -262,12 +261,13 @@ test('serve says why it does not start open, and starts open with --open', async
 
 test('bug-80: neither keys nor prompts stand in anything that the gateway emits: logs at every level, records, metrics, admin answers, audit file, error texts', async () => {
   let emitted = '';
-  const logger = createLogger({ level: 'trace', destination: { write: (line: string) => void (emitted += line) } });
+  const destination = { write: (line: string) => void (emitted += line) };
+  const logger = createLogger({ level: 'trace', destination });
   const wrong = 'sk-wrong-key-that-must-not-be-shown';
   const prompt = 'a prompt that nobody may read';
   const person = 'jane.doe@example.org';
   const at = await start({
-    gateway: { logger, onDecision: (record) => logger.info('request', decisionLogFields(record)) },
+    gateway: { logger, onDecision: createDecisionLog({ level: 'trace', destination }) },
   });
   const body = { messages: [{ role: 'user', content: prompt }], user: person, metadata: { user_id: person } };
   const headers = { 'x-session-id': person, cookie: wrong };

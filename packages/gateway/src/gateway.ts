@@ -82,7 +82,7 @@ export interface StopOptions {
 }
 
 /** Decisions kept in memory for the admin listener. */
-const HISTORY = 2000;
+const HISTORY = 500;
 const PORTS_TRIED = 20;
 /** How long the audit file may take to be written at the end. */
 const AUDIT_CLOSE_MS = 5000;

@@ -1,35 +1,33 @@
-import type { LogFields, Value } from '@signalbox/plugin-api';
+import type { Value } from '@signalbox/plugin-api';
 import type { DecisionRecord } from './decision-record.ts';
 
-/** The scalars of a record for the log, by allow-list; unknown numbers are left out. */
-export function decisionLogFields(record: DecisionRecord): LogFields {
-  const fields: { [name: string]: string | number | boolean } = {
-    request_id: record.requestId,
-    verdict: record.verdict,
-    route: record.route,
-    tier: record.tier,
-    endpoint: record.endpoint,
-    attempt: record.attempts.length,
-    model: record.model,
-    served_model: record.servedModel,
-    policy: record.policy,
-    status: record.status,
-    reason: record.reasons.join(','),
-  };
-  if (record.code !== '') fields['code'] = record.code;
-  if (record.tenant !== '') fields['tenant'] = record.tenant;
-  const numbers: readonly (readonly [string, number])[] = [
-    ['queued_ms', record.queuedMs],
-    ['ttft_ms', record.ttftMs],
-    ['duration_ms', record.durationMs],
-    ['input_tokens', record.inputTokens],
-    ['cached_tokens', record.cachedTokens],
-    ['output_tokens', record.outputTokens],
-  ];
-  for (const [name, value] of numbers) {
-    if (Number.isFinite(value)) fields[name] = Math.round(value * 100) / 100;
-  }
-  return fields;
+/**
+ * The line of a record in the log, with its line break: the record's scalars by allow-list, unknown numbers left out.
+ * `epochMs` is when it is written.
+ */
+export function decisionLogLine(record: DecisionRecord, epochMs: number): string {
+  // perf: written for every request; a general logger took three times as long for these twenty fields
+  let line = `{"level":"info","time":"${new Date(epochMs).toISOString()}","request_id":${quoted(record.requestId)},"verdict":"${record.verdict}","route":${quoted(record.route)},"tier":${quoted(record.tier)},"endpoint":${quoted(record.endpoint)},"attempt":${record.attempts.length},"model":${quoted(record.model)},"served_model":${quoted(record.servedModel)},"policy":"${record.policy}","status":${record.status},"reason":${quoted(record.reasons.join(','))}`;
+  if (record.code !== '') line += `,"code":${quoted(record.code)}`;
+  if (record.tenant !== '') line += `,"tenant":${quoted(record.tenant)}`;
+  line += numberField(',"queued_ms":', record.queuedMs);
+  line += numberField(',"ttft_ms":', record.ttftMs);
+  line += numberField(',"duration_ms":', record.durationMs);
+  line += numberField(',"input_tokens":', record.inputTokens);
+  line += numberField(',"cached_tokens":', record.cachedTokens);
+  line += numberField(',"output_tokens":', record.outputTokens);
+  return `${line},"msg":"request"}\n`;
+}
+
+function quoted(text: string): string {
+  return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
+}
+
+/** Text that JSON writes as it is. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
+function numberField(name: string, value: number): string {
+  return Number.isFinite(value) ? name + Math.round(value * 100) / 100 : '';
 }
 
 /**

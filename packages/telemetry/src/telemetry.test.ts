@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createDecisionHistory } from './decision-history.ts';
-import { decisionLogFields, decisionText } from './decision-line.ts';
+import { decisionLogLine, decisionText } from './decision-line.ts';
 import type { DecisionRecord } from './decision-record.ts';
 import { createHistogram, observe } from './histogram.ts';
 import { createDecisionLog, createLogger } from './logger.ts';
@@ -134,10 +134,34 @@ test('the line for people tells route, endpoint, signals and times', () => {
   ).toBe('503 "hard" ✗ no_endpoint · complexity 72 · 1.20 s');
 });
 
-test('log fields hold scalars only and leave unknown numbers out', () => {
-  const fields = decisionLogFields(record({ ttftMs: NaN }));
-  expect(fields).toMatchObject({ request_id: 'r-1', tier: '70B', duration_ms: 1200 });
-  expect(fields).not.toHaveProperty('ttft_ms');
+test('the line of a request is JSON of its scalars, whatever a caller put into them, and leaves unknown numbers out', () => {
+  const line = decisionLogLine(
+    record({ ttftMs: NaN, model: 'a "b" \\ \n\u2028 é', tenant: 't' }),
+    Date.UTC(2026, 0, 1),
+  );
+  expect(line.indexOf('\n')).toBe(line.length - 1);
+  expect(JSON.parse(line)).toEqual({
+    level: 'info',
+    time: '2026-01-01T00:00:00.000Z',
+    msg: 'request',
+    request_id: 'r-1',
+    verdict: 'routed',
+    route: 'hard',
+    tier: '70B',
+    endpoint: '70B/1',
+    attempt: 1,
+    model: 'a "b" \\ \n\u2028 é',
+    served_model: 'llama-70b',
+    policy: 'abc123',
+    status: 200,
+    reason: 'matched',
+    tenant: 't',
+    queued_ms: 0,
+    duration_ms: 1200,
+    input_tokens: 38,
+    cached_tokens: 0,
+    output_tokens: 61,
+  });
 });
 
 test('secrets and contents are redacted at every level', () => {
