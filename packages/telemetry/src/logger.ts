@@ -1,5 +1,5 @@
 import type { Logger, LogFields } from '@signalbox/plugin-api';
-import { destination as openDestination, pino } from 'pino';
+import { pino } from 'pino';
 import type { DestinationStream, Logger as PinoLogger } from 'pino';
 import { decisionLogLine } from './decision-line.ts';
 import type { DecisionRecord, DecisionSink } from './decision-record.ts';
@@ -63,41 +63,6 @@ export function createDecisionLog({ level, destination }: DecisionLogOptions): D
 export interface DecisionLogOptions {
   readonly level: LogLevel;
   readonly destination: DestinationStream;
-}
-
-/** Lines on their way to standard output, gathered into few writes. */
-export interface LogStream extends DestinationStream {
-  /** Writes what is held, at the latest before the process ends. */
-  flushSync(): void;
-}
-
-const GATHERED_BYTES = 32 * 1024;
-const LARGEST_WRITE_BYTES = 64 * 1024;
-const LONGEST_HELD_MS = 250;
-
-/**
- * Standard output as a log destination that never holds up a request: lines are gathered up to 32 KiB or a quarter of a second and
- * written asynchronously. A reader that has gone away loses lines, and nothing else happens.
- */
-export function createLogStream(): LogStream {
-  const stream = openDestination({
-    fd: 1,
-    sync: false,
-    minLength: GATHERED_BYTES,
-    maxWrite: LARGEST_WRITE_BYTES,
-    periodicFlush: LONGEST_HELD_MS,
-  });
-  stream.on('error', () => {});
-  return {
-    write: (line) => void stream.write(line),
-    flushSync() {
-      try {
-        stream.flushSync();
-      } catch {
-        // the reader has gone, and with it the last place where this could be told
-      }
-    },
-  };
 }
 
 function wrap(inner: PinoLogger): Logger {

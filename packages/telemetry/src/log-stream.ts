@@ -1,0 +1,101 @@
+import { write, writeSync } from 'node:fs';
+
+/** Lines on their way to a file descriptor, gathered into few writes that hold nobody up. */
+export interface LogStream {
+  /** Takes one line with its line break. */
+  write(line: string): void;
+  /** Writes what is held, at the latest before the process ends. */
+  flushSync(): void;
+  /** Lines that were lost because the reader had gone or could not keep up. */
+  readonly dropped: number;
+}
+
+/** Text at which a write begins; a large write costs hardly more than a small one. */
+const GATHERED_CHARS = 32 * 1024;
+/** Text that may wait for a slow reader; lines beyond are dropped. */
+const MOST_HELD_CHARS = 8 * 1024 * 1024;
+const LONGEST_HELD_MS = 250;
+/** How long a full pipe is left alone. */
+const FULL_PIPE_MS = 20;
+
+/**
+ * A log stream on a file descriptor, standard output by default. Lines wait until 32 KiB of text are together or a quarter of a second has
+ * passed, and one asynchronous write is under way at a time. A reader that has gone away loses lines, and nothing else happens.
+ */
+export function createLogStream(fd: number = 1): LogStream {
+  let held = '';
+  let lines = 0;
+  /** A write is under way, or waits for a full pipe. */
+  let busy = false;
+  /** Bytes that a full pipe refused, to be tried again. */
+  let refused: Buffer | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let dropped = 0;
+
+  function begin(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    if (busy || held === '') return;
+    const bytes = Buffer.from(held);
+    const count = lines;
+    held = '';
+    lines = 0;
+    go(bytes, count);
+  }
+
+  function go(bytes: Buffer, count: number): void {
+    busy = true;
+    refused = undefined;
+    write(fd, bytes, (error, taken) => {
+      if (error?.code === 'EAGAIN') {
+        refused = bytes;
+        setTimeout(() => {
+          if (refused === bytes) go(bytes, count);
+        }, FULL_PIPE_MS).unref();
+        return;
+      }
+      if (error === null && taken < bytes.length) {
+        go(bytes.subarray(taken), count);
+        return;
+      }
+      busy = false;
+      if (error !== null) dropped += count;
+      if (held.length >= GATHERED_CHARS) begin();
+      else if (held !== '') timer ??= setTimeout(begin, LONGEST_HELD_MS).unref();
+    });
+  }
+
+  return {
+    write(line) {
+      if (held.length > MOST_HELD_CHARS) {
+        dropped++;
+        return;
+      }
+      held += line;
+      lines++;
+      if (busy) return;
+      if (held.length >= GATHERED_CHARS) begin();
+      else timer ??= setTimeout(begin, LONGEST_HELD_MS).unref();
+    },
+    flushSync() {
+      // what a write under way has taken is on its way and must not come twice
+      const rest = refused === undefined ? Buffer.from(held) : Buffer.concat([refused, Buffer.from(held)]);
+      refused = undefined;
+      const count = lines;
+      held = '';
+      lines = 0;
+      for (let at = 0; at < rest.length;) {
+        try {
+          at += writeSync(fd, rest, at);
+        } catch (error) {
+          if ((error as NodeJS.ErrnoException).code === 'EAGAIN') continue;
+          dropped += count;
+          return;
+        }
+      }
+    },
+    get dropped() {
+      return dropped;
+    },
+  };
+}
