@@ -43,7 +43,7 @@ const testRules = Object.entries(ALLOWED).map(([name, allowed]) => ({
   to: { path: OURS, pathNot: `^packages/(${[name, ...allowed, 'testkit', 'plugin-api', 'config'].join('|')})/` },
 }));
 
-const libraryRules = Object.entries(ONE_USER).map(([library, user]) => ({
+const singleUserRules = Object.entries(ONE_USER).map(([library, user]) => ({
   name: `${library}-only-in-${user}`,
   severity: 'error',
   from: { path: OURS, pathNot: [`^packages/${user}/`, '\\.test\\.ts$', '^packages/[^/]+/(scripts|bench)/'] },
@@ -55,7 +55,7 @@ export default {
   forbidden: [
     ...packageRules,
     ...testRules,
-    ...libraryRules,
+    ...singleUserRules,
     {
       name: 'plugins-import-the-contract-only',
       severity: 'error',
