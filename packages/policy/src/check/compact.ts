@@ -1,6 +1,6 @@
 import type { Expression, PolicyProgram, PropertyRef, RefArgument, SignalRef } from '../ir.ts';
 import { expressionRoles } from '../eval/roles.ts';
-import { operandsOf } from './copy-expression.ts';
+import { operandsOf } from '../operands-of.ts';
 
 /**
  * The program with only those signals and properties in its tables that it reads, in the order of their first sight: what was folded

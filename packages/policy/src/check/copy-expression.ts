@@ -1,3 +1,4 @@
+import { operandsOf } from '../operands-of.ts';
 import type { Expression } from '../ir.ts';
 import type { Span } from '../syntax/span.ts';
 
@@ -35,41 +36,6 @@ export const copyExpression = (expression: Expression, span?: Span): Expression 
       return { ...at, arguments: at.arguments.map(copy) };
     case 'aggregate':
       return { ...at, body: copy(at.body) };
-  }
-};
-
-/** The direct operands of an expression, in the order written. */
-export const operandsOf = (expression: Expression): readonly Expression[] => {
-  switch (expression.kind) {
-    case 'constant':
-    case 'signal':
-    case 'property':
-      return [];
-    case 'negate':
-    case 'not':
-    case 'exists':
-      return [expression.operand];
-    case 'arithmetic':
-    case 'compare':
-    case 'coalesce':
-      return [expression.left, expression.right];
-    case 'and':
-    case 'or':
-      return expression.operands;
-    case 'between':
-      return [expression.value, expression.low, expression.high];
-    case 'in':
-      return [expression.value, expression.list];
-    case 'list':
-      return expression.members;
-    case 'matches':
-      return [expression.value];
-    case 'contains':
-      return [expression.value, expression.part];
-    case 'call':
-      return expression.arguments;
-    case 'aggregate':
-      return [expression.body];
   }
 };
 

@@ -7,7 +7,7 @@ import { parsePolicy } from '../syntax/parse-policy.ts';
 import type { Span } from '../syntax/span.ts';
 import type { CheckedArguments } from './arguments.ts';
 import type { CatalogueEntry, PropertyEntry, ScorerEntry } from './catalogue/entries.ts';
-import { operandsOf } from './copy-expression.ts';
+import { operandsOf } from '../operands-of.ts';
 import { typeOfSchema } from './options.ts';
 import { createBlock, elaborate } from './session.ts';
 import type { Place, Session } from './session.ts';

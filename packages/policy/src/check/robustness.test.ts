@@ -6,7 +6,7 @@ import type { CompileResult } from '../compile.ts';
 import { expressionRoles } from '../eval/roles.ts';
 import type { Expression } from '../ir.ts';
 import { arbitraryPolicyText, arbitrarySensiblePolicyText } from '../syntax/arbitrary.fixture.ts';
-import { operandsOf } from './copy-expression.ts';
+import { operandsOf } from '../operands-of.ts';
 
 const compile = (text: string): CompileResult =>
   compilePolicy({

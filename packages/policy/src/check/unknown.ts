@@ -1,5 +1,5 @@
 import type { Expression } from '../ir.ts';
-import { operandsOf } from './copy-expression.ts';
+import { operandsOf } from '../operands-of.ts';
 import type { Session } from './session.ts';
 
 /**

@@ -1,7 +1,8 @@
 import type { Value } from '@signalbox/plugin-api';
 import type { Expression, TargetRef } from '../ir.ts';
 import type { GeneratedConstant } from './artefact.ts';
-import { EVERY_ENDPOINT, operandsOf, targetKey } from './reads.ts';
+import { EVERY_ENDPOINT, targetKey } from './reads.ts';
+import { operandsOf } from '../operands-of.ts';
 import type { RuntimeName } from './runtime.ts';
 
 /** The parts of one generated program that its functions share: constants, helper functions, functions by their body. */

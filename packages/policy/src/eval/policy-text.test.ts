@@ -13,7 +13,8 @@ import { generate } from './generate.ts';
 import { instantiateGenerated } from './instantiate-generated.ts';
 import { interpret } from './interpret.ts';
 import type { HostData } from './program.fixture.ts';
-import { operandsOf, poolTargets } from './reads.ts';
+import { poolTargets } from './reads.ts';
+import { operandsOf } from '../operands-of.ts';
 import { expressionRoles } from './roles.ts';
 
 const SLOTS = [0, 1, 2, 3, 4] as const;

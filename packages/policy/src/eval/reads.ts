@@ -1,3 +1,4 @@
+import { operandsOf } from '../operands-of.ts';
 import type { Expression, PolicyProgram, RefArgument, TargetRef } from '../ir.ts';
 import { expressionRoles } from './roles.ts';
 
@@ -7,41 +8,6 @@ export interface Reads {
   readonly properties: readonly number[];
   /** The pools that its aggregates range over, in order of first sight. */
   readonly pools: readonly TargetRef[];
-}
-
-/** The direct operands of an expression, in the order they are written. */
-export function operandsOf(expression: Expression): readonly Expression[] {
-  switch (expression.kind) {
-    case 'constant':
-    case 'signal':
-    case 'property':
-      return [];
-    case 'negate':
-    case 'not':
-    case 'exists':
-      return [expression.operand];
-    case 'arithmetic':
-    case 'compare':
-    case 'coalesce':
-      return [expression.left, expression.right];
-    case 'and':
-    case 'or':
-      return expression.operands;
-    case 'between':
-      return [expression.value, expression.low, expression.high];
-    case 'in':
-      return [expression.value, expression.list];
-    case 'list':
-      return expression.members;
-    case 'matches':
-      return [expression.value];
-    case 'contains':
-      return [expression.value, expression.part];
-    case 'call':
-      return expression.arguments;
-    case 'aggregate':
-      return [expression.body];
-  }
 }
 
 /** A name for a target that no two different targets share. */

@@ -6,7 +6,8 @@ import { evaluate, poolMembers } from './evaluate.ts';
 import type { Frame, PoolMember } from './evaluate.ts';
 import type { EvaluationHost } from './evaluators.ts';
 import type { Pattern } from './linear-pattern.ts';
-import { candidateProperties, EVERY_ENDPOINT, operandsOf } from './reads.ts';
+import { candidateProperties, EVERY_ENDPOINT } from './reads.ts';
+import { operandsOf } from '../operands-of.ts';
 
 /** A signal or property as it was read. */
 export interface TraceRead {
