@@ -38,6 +38,7 @@ const config: ReturnType<typeof defineConfig> = defineConfig({
     pool: 'forks',
     fileParallelism: suite === 'unit',
     hookTimeout: 600_000,
+    setupFiles: ['test/setup.ts'],
     ...(results === undefined
       ? {}
       : { reporters: ['default', 'json'], outputFile: { json: `${results}/${suite}.json` } }),

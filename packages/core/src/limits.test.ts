@@ -12,9 +12,18 @@ const perMinute = limit('l', [], { requests: { amount: 10, windowSeconds: 60 } }
 
 /** Steps of time that are often nothing, often just short of or past a slice or a window, and else anything. */
 const uneven = fc.oneof(
-  fc.constantFrom(0, 1, 2_999, 3_000, 3_001, 56_999, 57_000, 59_999, 60_000, 60_001, 63_000),
+  fc.constantFrom(0, 0, 0, 0, 0, 0, 1, 2_999, 3_000, 3_001, 56_999, 57_000, 59_999, 60_000, 60_001, 63_000),
+  fc.nat(200),
   fc.nat(20_000),
 );
+
+test('a question about a later moment forgets nothing', () => {
+  const ledger = createLimitLedger();
+  for (let i = 0; i < 10; i++) ledger.charge(perMinute, 'k', charge(0), 0);
+  expect(ledger.wouldExceed(perMinute, 'k', charge(0), 63_000)).toBe(false);
+  expect(ledger.wouldExceed(perMinute, 'k', charge(0), 0)).toBe(true);
+  expect(ledger.retryAfterSeconds(perMinute, 'k', charge(0), 0)).toBe(63);
+});
 
 test('however uneven the traffic, no stretch of one window lets more through than the amount, and room is back a twentieth late at most', () => {
   fc.assert(

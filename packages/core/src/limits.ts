@@ -90,13 +90,9 @@ export function createLimitLedger({ mostKeys = MOST_KEYS }: { readonly mostKeys?
   const used = (entry: Entry | undefined, measure: Measure, rate: RateLimit, nowMs: number): number => {
     const meter = entry?.meters[measure];
     if (meter === undefined) return 0;
-    const { slices } = meter;
     const goneMs = nowMs - rate.windowSeconds * 1000;
-    let gone = 0;
-    while (gone < slices.length && (slices[gone]?.endMs ?? Infinity) <= goneMs) gone++;
-    if (gone > 0) slices.splice(0, gone);
     let sum = meter.reserved;
-    for (const slice of slices) sum += slice.amount;
+    for (const slice of meter.slices) if (slice.endMs > goneMs) sum += slice.amount;
     return sum;
   };
 
@@ -140,7 +136,8 @@ export function createLimitLedger({ mostKeys = MOST_KEYS }: { readonly mostKeys?
     else {
       const sliceMs = (rate.windowSeconds * 1000) / SLICES;
       slices.push({ endMs: (Math.floor(nowMs / sliceMs) + 1) * sliceMs, amount });
-      if (slices.length > SLICES + 1) used(entry, measure, rate, nowMs);
+      // One more than a window has slices are never all within it.
+      while (slices.length > SLICES + 1) slices.shift();
     }
     entry.idleFromMs = Math.max(entry.idleFromMs, (slices.at(-1)?.endMs ?? nowMs) + rate.windowSeconds * 1000);
   };
@@ -150,8 +147,10 @@ export function createLimitLedger({ mostKeys = MOST_KEYS }: { readonly mostKeys?
     const windowMs = rate.windowSeconds * 1000;
     let freed = 0;
     for (const slice of entry?.meters[measure]?.slices ?? []) {
+      const waitMs = slice.endMs + windowMs - nowMs;
+      if (waitMs <= 0) continue;
       freed += slice.amount;
-      if (freed >= over) return slice.endMs + windowMs - nowMs;
+      if (freed >= over) return waitMs;
     }
     return windowMs;
   };
