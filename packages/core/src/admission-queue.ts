@@ -1,7 +1,7 @@
 import type { BoundQueue } from './bound-policy.ts';
 import { textOf } from './property-columns.ts';
 import type { RequestState } from './request-state.ts';
-import { PRIORITIES, priorityOf } from './signals/signal-producers.ts';
+import { classOf, PRIORITIES } from './signals/signal-producers.ts';
 
 /** One request that waits. */
 export interface QueueEntry {
@@ -87,10 +87,7 @@ export class AdmissionQueues {
 
   /** The class a request waits in: what the rule, the destination or an `admit` gives it, else its own. Index into `PRIORITIES`. */
   priority(state: RequestState, place: BoundQueue): number {
-    const { frame } = state;
-    const written = (place.with.priority ?? state.destination?.with.priority ?? state.admittedPriority)?.(frame);
-    const asked = PRIORITIES.indexOf(written as never);
-    return asked >= 0 ? asked : PRIORITIES.indexOf(priorityOf(frame));
+    return classOf(state.frame, place.with.priority ?? state.destination?.with.priority ?? state.admittedPriority);
   }
 
   /**

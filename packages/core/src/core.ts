@@ -22,7 +22,7 @@ import { createLimitLedger, tighter } from './limits.ts';
 import type { Standing } from './limits.ts';
 import { LiveRequest, RefusedRequest } from './live-request.ts';
 import type { RequestServices } from './live-request.ts';
-import { Pipeline, wholeSeconds } from './pipeline.ts';
+import { OVERLOADED, Pipeline, wholeSeconds } from './pipeline.ts';
 import { createPluginGuard, PluginFailure } from './plugins/guard.ts';
 import { createInstanceRegistry } from './plugins/instance-registry.ts';
 import { openFrame, PolicyVersion } from './policy-version.ts';
@@ -34,7 +34,7 @@ import { createRetryBudget } from './retry-budget.ts';
 import type { ModelInfo, Router, RouteOutcome, RouteRequest } from './router.ts';
 import type { Scheduler } from './scheduler.ts';
 import { createSeededRandom, spread } from './seeded-random.ts';
-import { PRIORITIES, priorityOf, sessionKeyOf } from './signals/signal-producers.ts';
+import { PRIORITIES, sessionKeyOf } from './signals/signal-producers.ts';
 
 export interface CoreOptions {
   readonly clock: Clock;
@@ -100,7 +100,8 @@ export interface Core {
   cordon(endpoint: string, cordoned: boolean): boolean;
   /**
    * Refuses requests of the lowest `level` classes at the door with 503 `shed`, until called with another level: 1 is `low`, 2 `normal` as
-   * well, 3 all but `critical`; 0 none. For a host whose own thread is overloaded. Throws a RangeError for another level.
+   * well, 3 all but `critical`; 0 none. The class is what the policy gives the request (`with priority` of the queue, the destination or
+   * an `admit`), else its own. For a host whose own thread is overloaded. Throws a RangeError for another level.
    */
   shed(level: number): void;
   status(): CoreStatus;
@@ -138,8 +139,6 @@ class RoutingCore implements Core {
     RequestState,
     { readonly place: BoundQueue; readonly fairKey: string; readonly input: number; readonly output: number }
   >();
-  /** Classes from this index into `PRIORITIES` on are refused. */
-  #shedFrom = PRIORITIES.length;
   #active: PolicyVersion | undefined;
   #generation = 0;
   #seed: number;
@@ -302,7 +301,7 @@ class RoutingCore implements Core {
   shed(level: number): void {
     if (!Number.isInteger(level) || level < 0 || level >= PRIORITIES.length)
       throw new RangeError(`the level of shedding is ${level}; expected 0 to ${PRIORITIES.length - 1}`);
-    this.#shedFrom = PRIORITIES.length - level;
+    this.#services.pipeline.shedFrom = PRIORITIES.length - level;
   }
 
   status(): CoreStatus {
@@ -394,13 +393,10 @@ class RoutingCore implements Core {
   #decide(state: RequestState): RouteOutcome | Promise<RouteOutcome> {
     const { frame } = state;
     if (frame.nowMs >= state.deadlineMs) return this.#refused(state, TOO_LATE);
-    if (this.#shedFrom < PRIORITIES.length) {
-      const priority = priorityOf(frame);
-      if (PRIORITIES.indexOf(priority) >= this.#shedFrom)
-        return this.#refused(state, { ...SHED, shed: { queue: '', class: priority } });
-    }
     const startMs = frame.nowMs;
+    state.atDoor = true;
     const outcome = this.#services.pipeline.decide(state);
+    state.atDoor = false;
     state.decideMs = this.#clock.now() - startMs;
     if (outcome === 'leased') return new LiveRequest(state, this.#services);
     if (outcome === 'queued') return this.#wait(state);
@@ -512,7 +508,7 @@ class RoutingCore implements Core {
       kind === 'full'
         ? QUEUE_FULL
         : {
-            ...SHED,
+            ...OVERLOADED,
             message: `The wait in the queue of ${JSON.stringify(place.label)} would be about ${inSeconds(waitMs)} s, longer than the request may wait. Try again later.`,
           };
     return this.#refused(state, this.#inQueue(asWritten(cause, place, state, waitMs), state, place));
@@ -678,12 +674,6 @@ const QUEUE_FULL: RefusalCause = {
   message: 'The queue is full. Try again later.',
   retryAfterSeconds: 1,
 };
-const SHED: RefusalCause = {
-  status: 503,
-  code: 'shed',
-  message: 'The gateway is overloaded. Try again later.',
-  retryAfterSeconds: 2,
-};
 const QUEUE_TIMEOUT: RefusalCause = {
   status: 503,
   code: 'queue_timeout',
@@ -704,7 +694,7 @@ const TOO_LATE: RefusalCause = {
 };
 const CLIENT_LEFT: RefusalCause = {
   status: 499,
-  code: 'client_closed',
+  code: 'client_abort',
   message: 'The client left.',
   retryAfterSeconds: undefined,
 };

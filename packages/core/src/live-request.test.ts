@@ -126,6 +126,23 @@ test('after the retries come fallbacks for the cause, then `else`', () => {
   expect(attemptOf(other.next(failure('connect'))).attempt.tier).toBe('C');
 });
 
+test('an endpoint that an `else` gave, after a failure or for want of another, is told as a fallback', () => {
+  const after = build(1, { retry: { attempts: 0, on: ['connect'] } }, { elseTier: true });
+  const one = after.forward();
+  expect(one.decision.reasons).toEqual(['default']);
+  expect(attemptOf(one.next(failure('connect'))).attempt.tier).toBe('C');
+  expect(one.decision.reasons).toEqual(['default', 'fallback']);
+  one.finish(OK);
+  expect(after.records[0]).toMatchObject({ reasons: ['default', 'fallback'], tier: 'C' });
+  expect(after.records[0]?.attempts.map(({ tier: at }) => at)).toEqual(['A', 'C']);
+
+  const without = build(1, {}, { elseTier: true });
+  without.core.cordon('A/1', true);
+  const other = without.forward();
+  other.finish(OK);
+  expect(without.records[0]).toMatchObject({ reasons: ['default', 'fallback'], tier: 'C' });
+});
+
 test('a context that is too long goes nowhere unless a fallback names it', () => {
   expect(
     build(3)

@@ -16,6 +16,7 @@ import { createRanking } from './ranking.ts';
 import type { Ranking } from './ranking.ts';
 import type { RefusalCause, RequestState } from './request-state.ts';
 import { createSeededRandom, spread } from './seeded-random.ts';
+import { classOf, PRIORITIES } from './signals/signal-producers.ts';
 
 /** What a run of the pipeline came to: a lease, a refusal in `state.refusal`, or a wait at `state.place`. */
 export type Outcome = 'leased' | 'refused' | 'queued';
@@ -41,6 +42,8 @@ export class Pipeline {
   /** Arms of the split in hand that have no candidate. */
   #closedArms = new Uint8Array(8);
   readonly #candidates: ReturnType<typeof candidateColumns>;
+  /** New requests of this class (an index into `PRIORITIES`) and those below are refused. */
+  shedFrom: number = PRIORITIES.length;
   /** The candidates in hand: a pool's own list, not to be written to, or the scratch list. */
   #slots: Int32Array;
 
@@ -59,6 +62,7 @@ export class Pipeline {
     const { frame } = state;
     frame.startDecision();
     state.sawAvailable = false;
+    state.fellBack = false;
     state.admittedPriority = undefined;
     state.place = undefined;
     state.refusal = undefined;
@@ -122,10 +126,20 @@ export class Pipeline {
 
   #obey(state: RequestState, verdict: BoundVerdict): Outcome {
     if (verdict.verb === 'queue' && verdict.place !== undefined) {
+      if (state.atDoor && this.#isShed(state, verdict.with)) return 'refused';
       state.place = verdict.place;
       return 'queued';
     }
     return refuse(state, rejection(verdict.with, state, this.#limits));
+  }
+
+  /** Refuses a new request whose class is to be shed; `modifiers` are those of where it would go. */
+  #isShed(state: RequestState, modifiers: BoundModifiers): boolean {
+    if (this.shedFrom >= PRIORITIES.length) return false;
+    const index = classOf(state.frame, modifiers.priority ?? state.admittedPriority);
+    if (index < this.shedFrom) return false;
+    state.refusal = { ...OVERLOADED, shed: { queue: '', class: PRIORITIES[index] ?? '' } };
+    return true;
   }
 
   // --- 3. route
@@ -133,6 +147,7 @@ export class Pipeline {
   /** Goes on from a rule and one of its steps: the first rule whose condition is known true, its destination, then its `else` parts. */
   #route(state: RequestState, routeIndex: number, stepIndex: number): Outcome {
     const { routes } = state.version.policy;
+    let passedOn = false;
     for (let r = routeIndex; r < routes.length; r++) {
       const route = routes[r]!;
       const resumed = r === routeIndex && stepIndex > 0;
@@ -154,8 +169,13 @@ export class Pipeline {
           if (step.verdict.verb === 'queue' && !state.sawAvailable && s + 1 < steps.length) continue;
           return this.#obey(state, step.verdict);
         }
-        if (this.#enter(state, step, s + 1 < steps.length)) return 'leased';
+        if (state.atDoor && this.#isShed(state, step.with)) return 'refused';
+        if (this.#enter(state, step, s + 1 < steps.length)) {
+          if (passedOn || s > 0) state.fellBack = true;
+          return 'leased';
+        }
       }
+      passedOn = goOn;
       if (!goOn) return refuse(state, noEndpoint(state));
     }
     return refuse(state, {
@@ -475,6 +495,14 @@ export class Pipeline {
     return true;
   }
 }
+
+/** The refusal of a request that is one too many. */
+export const OVERLOADED: RefusalCause = Object.freeze({
+  status: 503,
+  code: 'shed',
+  message: 'The gateway is overloaded. Try again later.',
+  retryAfterSeconds: 2,
+});
 
 function refuse(state: RequestState, cause: RefusalCause): Outcome {
   state.refusal = cause;

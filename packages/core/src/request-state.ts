@@ -66,6 +66,8 @@ export class RequestState {
   smallestRetryAfter: number = Number.NaN;
   raceRepeated = false;
 
+  /** It has just come, and may still be refused for the sake of those under way (`Core.shed`). */
+  atDoor = false;
   /** The class that an `admit` rule gave it. */
   admittedPriority: RequestValue | undefined = undefined;
   /** Some target had an endpoint that is up or coming: the fleet is full rather than gone. */
@@ -79,6 +81,7 @@ export class RequestState {
   queuedMs = 0;
   decideMs = 0;
   retried = false;
+  /** A `fallback` or an `else` gave the endpoint. */
   fellBack = false;
   charged: { readonly limit: number; readonly key: string; readonly estimate: Charge }[] | undefined = undefined;
   committed = false;

@@ -76,6 +76,13 @@ test('`record: all` adds what else the record has', () => {
   expect(more).toEqual(['path', 'stream', 'generation', 'tier', 'endpoint', 'code', 'decide_ms']);
 });
 
+test('a line of a request that was shed says so: by which queue, and of which class', () => {
+  const shed = { queue: 'brown-out', class: 'low' };
+  const line = JSON.parse(auditLine({ ...RECORD, reasons: ['shed'], shed }, 'read')) as object;
+  expect(line).toMatchObject({ reason: ['shed'], shed });
+  expect(JSON.parse(auditLine(RECORD, 'all'))).not.toHaveProperty('shed');
+});
+
 test('a request that no policy saw has the same fields, and its time is its start', () => {
   const end = {
     requestId: 'r-2',

@@ -50,6 +50,7 @@ export function auditLine(record: DecisionRecord, detail: AuditDetail): string {
     })),
     served_model: record.servedModel || null,
     status: record.status,
+    ...(record.shed === undefined ? {} : { shed: record.shed }),
     ttft_ms: rounded(record.ttftMs),
     duration_ms: rounded(record.durationMs),
     input_tokens: record.inputTokens,

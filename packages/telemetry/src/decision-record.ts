@@ -41,7 +41,7 @@ export interface DecisionRecord {
   readonly generation: number;
   verdict: 'routed' | 'rejected' | 'refused';
   route: string;
-  /** matched, default, fallback, retried, queued, affinity_hit, affinity_repin, or an error code. */
+  /** matched, default, fallback (by a `fallback` or an `else`), retried, queued, affinity_hit, affinity_repin, or an error code. */
   readonly reasons: string[];
   readonly signals: { readonly [name: string]: Value | null };
   queuedMs: number;

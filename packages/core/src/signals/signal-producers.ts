@@ -1,6 +1,6 @@
 import { hashParts } from '@signalbox/chwbl';
 import type { ParsedRequest, Value } from '@signalbox/plugin-api';
-import type { RefArgument, TenantDefinition } from '@signalbox/policy';
+import type { RefArgument, RequestValue, TenantDefinition } from '@signalbox/policy';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { TargetPool } from '../fleet/pool.ts';
 import type { Frame } from '../frame.ts';
@@ -272,6 +272,12 @@ export function priorityOf(frame: Frame): Priority {
   const granted = PRIORITIES.indexOf(frame.tenant?.class ?? 'normal');
   const asked = PRIORITIES.indexOf((frame.request?.headers['x-priority'] ?? '') as Priority);
   return PRIORITIES[Math.max(granted, asked)] ?? 'normal';
+}
+
+/** The class that the policy writes for a request where it does, else its own. Index into `PRIORITIES`; 0 goes first. */
+export function classOf(frame: Frame, written: RequestValue | undefined): number {
+  const asked = written === undefined ? -1 : PRIORITIES.indexOf(written(frame) as Priority);
+  return asked >= 0 ? asked : PRIORITIES.indexOf(priorityOf(frame));
 }
 
 function conversationOf(parsed: ParsedRequest): string | undefined {
