@@ -26,4 +26,6 @@ export interface ExchangeHost {
   readonly reportModel: 'asked' | 'real';
   readonly live: LiveList<LiveExchange>;
   readonly isClosing: () => boolean;
+  /** As in `ProxyOptions`; Infinity keeps heads back for as long as it takes. */
+  readonly earlyHeadMs: () => number;
 }

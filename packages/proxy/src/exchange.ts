@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Attempt, Forward, Refusal, RequestEnd, RouteOutcome } from '@signalbox/core';
+import type { Attempt, AttemptFailure, Forward, Refusal, RequestEnd, RouteOutcome } from '@signalbox/core';
 import {
   answerUsage,
   dialectOf,
@@ -15,10 +15,10 @@ import {
   type Usage,
 } from '@signalbox/openai-wire';
 import type { DecisionRecord } from '@signalbox/telemetry';
-import { ClientAnswer, type ErrorAnswer } from './client-answer.ts';
+import { ClientAnswer, type ErrorAnswer, type UpstreamHead } from './client-answer.ts';
 import { collectBody } from './collect-body.ts';
 import type { ExchangeHost, LiveExchange } from './exchange-host.ts';
-import { failureOf, refusalOf, retryAfterOf } from './failure.ts';
+import { earlyFailure, failureOf, refusalOf, retryAfterOf } from './failure.ts';
 import type { Identity } from './hooks.ts';
 import { UNKNOWN_MODEL } from './models.ts';
 import type { LiveItem } from './live-list.ts';
@@ -95,6 +95,8 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
   /** Spent on attempts that failed. */
   private failedMs = 0;
   private ttftMs: number = Number.NaN;
+  /** The head went out before the upstream said anything: the attempt is final, and its failure an error event. */
+  private early = false;
   private lastEventMs = 0;
   private backoffMs: number = NEVER;
   private closeMs: number = NEVER;
@@ -150,7 +152,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
   /** Ends whatever still runs because the process stops. */
   shutDown(): void {
     // To the endpoint it is as if the client had left: nothing speaks against it.
-    if (this.phase === 'relay') this.breakOff('draining', 'The gateway is shutting down.', 'client_abort');
+    if (this.opened()) this.breakOff('draining', 'The gateway is shutting down.', 'client_abort');
     else if (this.phase !== 'closing' && this.phase !== 'done') {
       this.call?.cancel();
       if (this.phase === 'routing') this.route?.onAbort?.();
@@ -299,7 +301,12 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
       this.fail(call, failureOf(status), status);
       return;
     }
-    if (status >= 200 && status < 300 && isEventStream(headers['content-type'])) {
+    const streams = status >= 200 && status < 300 && isEventStream(headers['content-type']);
+    if (this.early && !(streams && isPlain(headers))) {
+      this.failEarly('error', status);
+      return;
+    }
+    if (streams) {
       this.openStream(call, headers);
       return;
     }
@@ -310,8 +317,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
   }
 
   private openStream(call: UpstreamCall, headers: UpstreamHeaders): void {
-    const encoding = headers['content-encoding'];
-    if (encoding !== undefined && encoding !== 'identity') {
+    if (!isPlain(headers)) {
       // Events that we cannot read are relayed as bytes.
       this.commitPlain(call);
       return;
@@ -472,6 +478,10 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
   ): void {
     const forward = this.forward;
     if (forward === undefined) return;
+    if (this.early) {
+      this.failEarly(cause, status);
+      return;
+    }
     const now = this.host.clock.now();
     const retryAfterSeconds = retryAfterOf(call.headers['retry-after'], () => this.host.clock.epochMs());
     this.call = undefined;
@@ -510,6 +520,28 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
     }
   }
 
+  /** The attempt failed before its first event, behind a head that went out early. */
+  private failEarly(cause: AttemptFailure['cause'], status: number): void {
+    const { code, message, outcome } = earlyFailure(cause, status);
+    this.breakOff(code, message, outcome);
+  }
+
+  /** Gives out the head of a stream before the upstream said anything; comments follow until it does. */
+  private speakEarly(): void {
+    if (!this.early) {
+      this.early = true;
+      this.status = 200;
+      const { call } = this;
+      this.answer.openStream(call?.responded === true ? call : EARLY_HEAD, this.forward?.decision);
+    }
+    this.answer.heartbeat();
+  }
+
+  /** Whether a head was given out that an error event can follow. */
+  private opened(): boolean {
+    return this.phase === 'relay' || (this.phase === 'attempt' && this.early);
+  }
+
   /** The commit point: the attempt is final, and the body is not needed any more. */
   private commit(call: UpstreamCall, ttftMs: number): void {
     this.phase = 'relay';
@@ -525,7 +557,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
     this.ttftMs = now - this.answer.receivedMs;
     this.lastEventMs = now;
     this.commit(call, now - call.sentMs);
-    this.answer.openStream(call, this.forward?.decision);
+    if (!this.early) this.answer.openStream(call, this.forward?.decision);
     const held = this.held;
     this.held = [];
     this.heldBytes = 0;
@@ -630,7 +662,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
 
   /** After the commit point: tells the client, then ends the socket without the last chunk, so that raw readers fail too. */
   private breakOff(code: string, message: string, outcome: RequestEnd['outcome']): void {
-    if (this.reader !== undefined) this.answer.write(errorEvent(dialectOf(this.path), code, message));
+    if (this.reader !== undefined || this.early) this.answer.write(errorEvent(dialectOf(this.path), code, message));
     this.endBroken(outcome);
   }
 
@@ -645,7 +677,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
     call?.cancel();
     this.usage = reader?.usage ?? this.usage;
     this.leave();
-    if (reader === undefined) this.answer.destroy();
+    if (reader === undefined && !this.early) this.answer.destroy();
     else this.answer.breakOff();
     this.endForward(outcome, status, call?.status ?? 0);
   }
@@ -657,7 +689,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
       error: error instanceof Error ? (error.stack ?? error.message) : String(error),
     });
     if (this.phase === 'done' || this.phase === 'closing') return;
-    if (this.phase === 'relay') {
+    if (this.opened()) {
       this.breakOff('internal', 'The gateway failed to relay the answer.', 'client_abort');
       return;
     }
@@ -743,10 +775,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
       case 'attempt': {
         const call = this.call;
         if (call === undefined) return this.deadlineMs();
-        const { attempt } = call;
-        const total = Math.min(this.deadlineMs(), call.dispatchedMs + attempt.attemptTimeoutMs);
-        if (Number.isNaN(call.sentMs)) return Math.min(total, call.dispatchedMs + attempt.connectMs);
-        return this.wantsStream ? Math.min(total, call.sentMs + attempt.firstTokenMs) : total;
+        return Math.min(this.overdueMs(call), this.nextWordMs(call));
       }
       case 'relay': {
         const { blockedMs, lastWriteMs } = this.answer;
@@ -760,6 +789,23 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
       default:
         return NEVER;
     }
+  }
+
+  /** When the current attempt has taken too long to say anything. */
+  private overdueMs(call: UpstreamCall): number {
+    const { attempt } = call;
+    const total = Math.min(this.deadlineMs(), call.dispatchedMs + attempt.attemptTimeoutMs);
+    if (Number.isNaN(call.sentMs)) return Math.min(total, call.dispatchedMs + attempt.connectMs);
+    return this.wantsStream ? Math.min(total, call.sentMs + attempt.firstTokenMs) : total;
+  }
+
+  /** When the client is to hear something although the upstream has said nothing; Infinity where that is not asked for. */
+  private nextWordMs(call: UpstreamCall): number {
+    if (this.early) return this.answer.lastWriteMs + this.host.limits.heartbeatMs;
+    const afterMs = this.host.earlyHeadMs();
+    if (afterMs === NEVER || !this.wantsStream || Number.isNaN(call.sentMs)) return NEVER;
+    const isStream = call.responded ? this.reader !== undefined : dialectOf(this.path) !== 'other';
+    return isStream ? this.answer.receivedMs + afterMs : NEVER;
   }
 
   /** Arms the wheel if something is due earlier than it is armed for; a later due time is found when the wheel comes round. */
@@ -783,7 +829,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
         break;
       }
       case 'attempt':
-        if (this.call !== undefined) this.fail(this.call, this.overdue(this.call, nowMs), this.call.status);
+        if (this.call !== undefined) this.attemptDue(this.call, nowMs);
         break;
       case 'relay':
         this.relayDue(nowMs);
@@ -794,6 +840,11 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
       default:
     }
     this.rearm();
+  }
+
+  private attemptDue(call: UpstreamCall, nowMs: number): void {
+    if (nowMs >= this.overdueMs(call)) this.fail(call, this.overdue(call, nowMs), call.status);
+    else this.speakEarly();
   }
 
   private overdue(call: UpstreamCall, nowMs: number): 'connect' | 'first_token' | 'timeout' {
@@ -821,10 +872,16 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
 }
 
 const EMPTY: Uint8Array = new Uint8Array(0);
+const EARLY_HEAD: UpstreamHead = Object.freeze({ status: 200, headers: { 'content-type': 'text/event-stream' } });
 const LF = 0x0a;
 const LINE_END: Uint8Array = Uint8Array.of(LF);
 const EVENT_END: Uint8Array = Uint8Array.of(LF, LF);
 
 function isTextual(kind: string): boolean {
   return kind === 'chat' || kind === 'completion';
+}
+
+function isPlain(headers: UpstreamHeaders): boolean {
+  const encoding = headers['content-encoding'];
+  return encoding === undefined || encoding === 'identity';
 }

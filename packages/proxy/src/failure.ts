@@ -1,4 +1,4 @@
-import type { AttemptFailure, NextStep } from '@signalbox/core';
+import type { AttemptFailure, NextStep, RequestEnd } from '@signalbox/core';
 import type { StreamError } from '@signalbox/openai-wire';
 import type { ErrorAnswer } from './client-answer.ts';
 
@@ -10,6 +10,25 @@ export function failureOf(status: number, code = ''): Cause {
   if (status === 503) return 'saturated';
   if (status === 429) return 'rate_limited';
   return 'error';
+}
+
+/** What an error event says of an attempt that failed behind a head that went out early. `status` is the upstream's, 0 if none came. */
+export function earlyFailure(
+  cause: Cause,
+  status: number,
+): { readonly code: string; readonly message: string; readonly outcome: RequestEnd['outcome'] } {
+  if (cause === 'timeout' || cause === 'first_token') {
+    const message = 'The upstream did not begin its answer in time.';
+    return { code: 'upstream_timeout', message, outcome: 'upstream_timeout' };
+  }
+  if (status < 300) {
+    const message = 'The upstream failed before its first event.';
+    return { code: 'upstream_error', message, outcome: 'upstream_error' };
+  }
+  const message = `The upstream refused the request with status ${status}.`;
+  // A refusal of the request itself speaks no word against the endpoint.
+  const atFault = status >= 500 || status < 400;
+  return { code: 'upstream_error', message, outcome: atFault ? 'upstream_error' : 'ok' };
 }
 
 /** Seconds of a Retry-After header, given as a number or an HTTP date; NaN if there is none. */

@@ -33,6 +33,11 @@ export interface ProxyOptions {
   readonly reportModel?: 'asked' | 'real';
   /** Whether forwarding headers (`X-Forwarded-*`) of this peer may pass. Default: of none. */
   readonly trustsPeer?: (address: string | undefined) => boolean;
+  /**
+   * Milliseconds after which the head of a stream is sent although the upstream has said nothing, for balancers that cut silent
+   * connections; asked for each request. Until its first event comments fill the silence, and a failure is an error event. Default: never.
+   */
+  readonly earlyHeadMs?: () => number;
   /** PEM texts; the listener speaks TLS if they are given. */
   readonly tls?: { readonly cert: string; readonly key: string };
 }
@@ -114,6 +119,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     reportModel: options.reportModel ?? 'asked',
     live,
     isClosing: () => closing,
+    earlyHeadMs: options.earlyHeadMs ?? (() => Number.POSITIVE_INFINITY),
   };
 
   const headOf = (request: IncomingMessage): RequestHead =>

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { FaultBed } from '../support/fault-bed.fixture.ts';
 import { faultBed, oneTier, tierEach } from '../support/fault-bed.fixture.ts';
-import type { Act } from '../support/fault-upstream.fixture.ts';
+import type { Act, FaultUpstream } from '../support/fault-upstream.fixture.ts';
 import {
   ANSWER,
   CHAT,
@@ -131,6 +131,96 @@ test('bug-06: silence on a stream is filled with comments, silence in any other 
   }
   expect((await audio.answer()).body).toBe('abcdef');
   expect((await stream.answer()).body).toBe(`${event('a')}: keep-alive\n\n: keep-alive\n\n${DONE}`);
+});
+
+const comment = ': keep-alive\n\n';
+/** Heads of streams are sent after 40 s of silence. */
+const speaksEarly = { proxy: { earlyHeadMs: () => 40_000 } };
+
+/** A client of a silent server, after 71 s: it has the head and three comments. */
+async function silentFor71s(acts: readonly Act[], rule: string, upstreams = 1) {
+  const bed = await faultBed({ ...speaksEarly, policy: oneTier('', rule), upstreams });
+  for (const upstream of bed.upstreams) upstream.onRequest = () => acts;
+  const asked = (): FaultUpstream => bed.upstreams.find(({ requests }) => requests.length > 0) ?? bed.upstream;
+  const one = bed.client().post(CHAT, streaming());
+  await bed.until(() => asked().requests.length > 0, 'the server is asked');
+  await bed.time.advance(39_000);
+  expect(one.text).toBe('');
+  await bed.time.advance(32_000);
+  await one.until((text) => text.split(comment).length === 4);
+  const socket = asked().requests[0]?.socket;
+  if (socket === undefined) throw new Error('no server was asked');
+  return { bed, one, socket };
+}
+
+test.each([
+  ['before the head of the server', [] as readonly Act[], STREAM_HEAD, event('a')],
+  ['behind the head of the server', [{ send: STREAM_HEAD }], '', event('a')],
+  ['inside the first event', opened(event('a').slice(0, 20)), '', event('a').slice(20)],
+])('bug-06: where asked for, silence %s is filled with comments too', async (_name, acts, head, rest) => {
+  const { bed, one, socket } = await silentFor71s(acts, 'default to tier "tier" with first_token 5m');
+  socket.write(Buffer.concat([Buffer.from(head), chunk(rest + DONE), Buffer.from(LAST_CHUNK)]));
+  const answer = await one.answer();
+  expect(answer).toMatchObject({ status: 200, complete: true, body: comment.repeat(3) + event('a') + DONE });
+  expect(answer.headers['content-type']).toMatch(/^text\/event-stream/);
+  expect(bed.decisions.at(-1)).toMatchObject({ status: 200, code: '', attempts: [{ outcome: 'ok' }] });
+});
+
+test.each([
+  ['a reset', 'reset', 'upstream_error'],
+  ['an end', 'close', 'upstream_error'],
+  ['503', { send: json(503, {}) }, 'upstream_error'],
+  ['400', { send: json(400, { error: { message: 'secret' } }) }, 'upstream_error'],
+  ['a plain answer', { send: json(200, ANSWER) }, 'upstream_error'],
+  [
+    'an error event',
+    { send: Buffer.concat([Buffer.from(STREAM_HEAD), chunk('data: {"error":{"message":"secret"}}\n\n')]) },
+    'upstream_error',
+  ],
+  ['no word until first_token', 'hang', 'upstream_timeout'],
+] as const)(
+  'bug-06: behind an early head %s is an error event, and no other server is asked',
+  async (_name, act, code) => {
+    const { bed, one, socket } = await silentFor71s(
+      [],
+      'default to tier "tier" with retry 2 (on: [connect, error]), first_token 2m',
+      2,
+    );
+    if (act === 'reset') socket.resetAndDestroy();
+    else if (act === 'close') socket.destroy();
+    else if (act !== 'hang') socket.write(act.send);
+    const end = await bed.run(one.closed());
+    expect(end).toMatchObject({ status: 200, complete: false });
+    const [error = '', ...behind] = (end?.body ?? '').split(comment).toReversed();
+    expect(behind.every((text) => text === '')).toBe(true);
+    expect(error).toMatch(
+      new RegExp(
+        `^data: \\{"error":\\{"message":"[^"]+","type":"server_error","param":null,"code":"${code}"\\}\\}\\n\\n$`,
+      ),
+    );
+    expect(end?.body).not.toContain('secret');
+    expect(bed.upstreams.flatMap(({ requests }) => requests)).toHaveLength(1);
+    expect(bed.decisions.at(-1)?.attempts).toHaveLength(1);
+  },
+);
+
+test('bug-06: an early head is for streams of events alone, and its client may leave', async () => {
+  const bed = await faultBed({ ...speaksEarly, policy: oneTier('', 'default to tier "tier" with first_token 5m') });
+  const quiet = [
+    bed.client().post(CHAT, chat()),
+    bed.client().post('/v1/audio/speech', { model: 'm', input: 'x', stream: true }),
+    bed.client().post('/v1/embeddings', { model: 'm', input: 'x' }),
+  ];
+  const stream = bed
+    .client()
+    .post('/v1/messages', { model: 'm', stream: true, max_tokens: 9, messages: [{ role: 'user', content: 'x' }] });
+  await bed.upstream.received(4);
+  await bed.time.advance(90_000);
+  await stream.until((text) => text.includes(comment));
+  expect(quiet.map(({ text }) => text)).toEqual(['', '', '']);
+  for (const one of [...quiet, stream]) one.destroy();
+  await bed.until(() => bed.upstream.sockets.size === 0, 'the server is freed');
+  expect(bed.decisions.map(({ status }) => status)).toEqual([499, 499, 499, 499]);
 });
 
 test.each(['reset', 'close'] as const)(

@@ -48,6 +48,7 @@ export function memoryRelay(router: Router, time: ManualTime): MemoryRelay {
     reportModel: 'asked',
     live,
     isClosing: () => false,
+    earlyHeadMs: () => Number.POSITIVE_INFINITY,
   } as const;
   const server = createServer((request, response) => {
     const path = request.url ?? '';
