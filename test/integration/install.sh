@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the integration and edge suites need beyond the workspace: a real model server by npm, promtool, nginx and HAProxy by Debian packages.
+# Installs what the integration and edge suites need beyond the workspace: a real model server by npm, and by Debian packages promtool, the
+# proxies that ours is held against, and the tools that attack it.
 # Fails if it cannot.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -10,6 +11,12 @@ missing=()
 command -v promtool >/dev/null || missing+=(prometheus)
 command -v nginx >/dev/null || missing+=(nginx-light)
 command -v haproxy >/dev/null || missing+=(haproxy)
+command -v varnishd >/dev/null || missing+=(varnish)
+command -v ffuf >/dev/null || missing+=(ffuf)
+command -v nmap >/dev/null || missing+=(nmap)
+command -v slowhttptest >/dev/null || missing+=(slowhttptest)
+command -v dnsmasq >/dev/null || missing+=(dnsmasq-base)
+command -v openssl >/dev/null || missing+=(openssl)
 command -v gcc >/dev/null || missing+=(gcc libc6-dev)
 if [ ${#missing[@]} -gt 0 ]; then
   if ! command -v apt-get >/dev/null; then
