@@ -129,6 +129,7 @@ class Binder {
   readonly #extraColumns = new Map<string, Place>();
   readonly #learners: Learner[] = [];
   readonly #limits = new Map<string, BoundLimit>();
+  readonly #boundSignals = new Set<number>();
   #signalCount: number;
   #partCount = 1;
   #shortlist = DEFAULT_RETRIES + 1;
@@ -229,7 +230,10 @@ class Binder {
 
   // --- signals
 
+  /** Binds a signal of the program, unless it is bound: one that another reads is bound, and so worked out, before it. */
   #bindSignal(signal: SignalRef, index: number): void {
+    if (this.#boundSignals.has(index)) return;
+    this.#boundSignals.add(index);
     const numeric = isNumericType(signal.type);
     if (signal.key === 'over_limit' || signal.key === 'usage') {
       this.#addStep(2, index, numeric, this.#bindLimitSignal(signal));
@@ -261,7 +265,7 @@ class Binder {
     numeric: boolean,
   ): void {
     const held = this.#acquire(plugin, 'signal', name, provider, options, '');
-    const view = new FrameRequestView(this.#bindReads(held.reads));
+    const reads = this.#bindReads(held.reads);
     const definition: SignalDefinition | undefined = plugin.provides.signal?.[name];
     const { guard } = this.#context;
     if (definition?.budgetMs !== undefined) {
@@ -272,13 +276,17 @@ class Binder {
         budgetMs: definition.budgetMs,
         held,
         start: (frame, abort) => {
+          // One for each request, as several wait at a time; it is blind once the wait is over, because the frame then serves others.
+          const view = new FrameRequestView(reads);
           view.frame = frame;
+          abort.addEventListener('abort', () => (view.frame = undefined), { once: true });
           return frame.parsed === undefined ? Promise.resolve(undefined) : instance.evaluate(frame.parsed, view, abort);
         },
       });
       return;
     }
     const instance = held.instance as SignalInstance;
+    const view = new FrameRequestView(reads);
     this.#addStep(1, index, numeric, (frame) => {
       if (frame.parsed === undefined) return undefined;
       view.frame = frame;
@@ -378,7 +386,10 @@ class Binder {
   #signalPlace(key: string): Place | undefined {
     const own = this.#program.signals.findIndex((signal) => signal.key === key && signal.arguments.length === 0);
     const ref = this.#program.signals[own];
-    if (ref !== undefined) return { index: own, numeric: isNumericType(ref.type) };
+    if (ref !== undefined) {
+      this.#bindSignal(ref, own);
+      return { index: own, numeric: isNumericType(ref.type) };
+    }
     const extra = this.#extraSignals.get(key);
     if (extra !== undefined) return extra;
     const provider = this.#providerOf('signal', key);

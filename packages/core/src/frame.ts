@@ -92,11 +92,12 @@ export class Frame implements EvaluationHost {
     this.panic = false;
   }
 
-  /** Lets go of the request, so that its body can be freed. */
+  /** Lets go of the request, so that its body can be freed and no value of it is taken for one of the next request. */
   forget(): void {
     this.request = undefined;
     this.parsed = undefined;
     this.tenant = undefined;
+    this.n.fill(Number.NaN);
     this.v.fill(undefined);
   }
 }

@@ -1,5 +1,5 @@
 import { definePlugin } from '@signalbox/plugin-api';
-import type { ParsedRequest, RequestView, Value, ValueType } from '@signalbox/plugin-api';
+import type { ParsedRequest, RequestView, SignalDefinition, Value, ValueType } from '@signalbox/plugin-api';
 import type { RefArgument } from '@signalbox/policy';
 import { expect, test } from 'vitest';
 import {
@@ -15,6 +15,7 @@ import {
   testCore,
   tier,
 } from '../program.fixture.ts';
+import type { TestCore } from '../program.fixture.ts';
 import { createZoneClock, parseTimeWindow } from './zone-clock.ts';
 
 const value = (text: Value, name?: string): RefArgument => ({
@@ -290,4 +291,68 @@ test('an asynchronous signal is waited for as long as its budget; late or failed
   expect(await ask({ tools: 1 })).toBeNull();
   expect(t.core.status().pluginFailures.get('facts/slow')).toBe(1);
   expect(t.time.timers).toBe(0);
+});
+
+/** A policy of one endpoint whose records show these signals of a plugin, in this order. */
+function showing(signals: { readonly [name: string]: SignalDefinition }, names: readonly string[]): TestCore {
+  const b = new ProgramBuilder();
+  for (const key of names)
+    b.signals.push({
+      key,
+      type: 'number',
+      known: 'maybe',
+      provider: { kind: 'plugin', plugin: 'facts' },
+      arguments: [],
+    });
+  return testCore(
+    b.program({ tiers: [tier('A', 1)], routes: [route('default', [destination('A', [b.leastTokens()])])] }),
+    { plugins: [definePlugin({ name: 'facts', apiVersion: 1, provides: { signal: signals } })] },
+  );
+}
+
+test('asynchronous signals of requests that wait side by side each see their own, and nothing once the wait is over', async () => {
+  const views: RequestView[] = [];
+  const gates: (() => void)[] = [];
+  const t = showing(
+    {
+      later: {
+        doc: 'The prompt tokens, read after a wait.',
+        type: 'number',
+        budgetMs: 5,
+        reads: ['request.prompt_tokens'],
+        setup: () => ({
+          async evaluate(_body: ParsedRequest, view: RequestView) {
+            views.push(view);
+            await new Promise<void>((resolve) => gates.push(resolve));
+            return view.number('request.prompt_tokens');
+          },
+        }),
+      },
+    },
+    ['later'],
+  );
+  const outcomes = [11, 22].map((promptTokensExact) => t.core.router.route(request({ body: { promptTokensExact } })));
+  for (const open of gates) open();
+  const seen = (await Promise.all(outcomes)).map(({ decision }) => decision.signals['later']);
+  expect(seen).toEqual([11, 22]);
+  expect(views.map((view) => view.number('request.prompt_tokens'))).toEqual([Number.NaN, Number.NaN]);
+});
+
+test('a signal that reads another comes after it, whichever the policy names first; a circle reads the unknown', () => {
+  const reading = (of: string): SignalDefinition => ({
+    doc: `One more than ${of}.`,
+    type: 'number',
+    reads: [`request.${of}`],
+    setup: () => ({ evaluate: (_body: ParsedRequest, view: RequestView) => view.number(`request.${of}`) + 1 }),
+  });
+  const signals = { first: reading('second'), second: reading('prompt_tokens'), a: reading('b'), b: reading('a') };
+  for (const names of [['first', 'second', 'a', 'b'], ['second', 'first'], ['first']]) {
+    const t = showing(signals, names);
+    for (const promptTokensExact of [10, 20]) {
+      const live = t.forward({ body: { promptTokensExact } });
+      expect(live.decision.signals['first']).toBe(promptTokensExact + 2);
+      if (names.includes('a')) expect([live.decision.signals['a'], live.decision.signals['b']]).toEqual([null, null]);
+      live.finish(OK);
+    }
+  }
 });
