@@ -17,6 +17,8 @@ export interface EndpointGauges {
   readonly inflightRequests: number;
   readonly inflightTokens: number;
   readonly healthy: boolean;
+  /** Most requests in flight, as it is at present; NaN without a limit. */
+  readonly maxRequests: number;
   /** Ejections since start. */
   readonly ejections: number;
 }
@@ -135,10 +137,8 @@ export function createMetrics(source: MetricsSource): Metrics {
     if (decision.stream) {
       observe(counted.ttft, decision.ttftMs / 1000);
       if (decision.outputTokens > 1) {
-        observe(
-          counted.interToken,
-          (decision.durationMs - decision.queuedMs - decision.ttftMs) / 1000 / (decision.outputTokens - 1),
-        );
+        // both times are from receipt, so that a wait in a queue is in both
+        observe(counted.interToken, (decision.durationMs - decision.ttftMs) / 1000 / (decision.outputTokens - 1));
       }
     }
     counted.input += decision.inputTokens || 0;
@@ -216,6 +216,11 @@ export function createMetrics(source: MetricsSource): Metrics {
     (gauges) => gauges.inflightRequests,
   );
   endpointGauge('inflight_tokens', 'Tokens in flight by the gateway’s own ledger', (gauges) => gauges.inflightTokens);
+  define('endpoint_max_requests', 'Most requests in flight, adaptive limits as they stand', 'gauge', () =>
+    [...source.endpoints()].flatMap(({ tier, endpoint, maxRequests }) =>
+      Number.isNaN(maxRequests) ? [] : [{ labels: { tier, endpoint }, value: maxRequests }],
+    ),
+  );
   endpointGauge('endpoint_healthy', '1 while the endpoint is not ejected', (gauges) => (gauges.healthy ? 1 : 0));
   endpointGauge('ejections_total', 'Times the endpoint was ejected', (gauges) => gauges.ejections, 'counter');
   define('queue_size', 'Requests waiting in an admission queue', 'gauge', () =>

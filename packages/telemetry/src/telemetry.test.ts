@@ -107,6 +107,14 @@ test('a request that no policy saw is counted by its code', async () => {
   );
 });
 
+test('the time between tokens is that of the stream alone, however long the request had waited in a queue', async () => {
+  const metrics = createMetrics(idle);
+  metrics.record(record({ queuedMs: 2000, ttftMs: 2100, durationMs: 3000, outputTokens: 10 }));
+  const text = await metrics.expose();
+  expect(text).toContain('signalbox_inter_token_seconds_sum{tier="70B",model="other"} 0.1');
+  expect(text).toContain('signalbox_inter_token_seconds_bucket{le="0.075",tier="70B",model="other"} 0');
+});
+
 test('the history keeps the newest records and finds one by request id', () => {
   const history = createDecisionHistory(3);
   for (const requestId of ['a', 'b', 'c', 'd']) history.add(record({ requestId }));
