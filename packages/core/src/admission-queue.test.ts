@@ -1,6 +1,10 @@
-import type { Modifiers, OrderKey } from '@signalbox/policy';
+import type { Modifiers, OrderKey, PolicyProgram } from '@signalbox/policy';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { AdmissionQueues } from './admission-queue.ts';
+import type { QueueEntry } from './admission-queue.ts';
+import type { BoundQueue } from './bound-policy.ts';
+import type { RequestState } from './request-state.ts';
 import type { Forward, Refusal, RouteOutcome, RouteRequest } from './router.ts';
 import type { TestCore } from './program.fixture.ts';
 import {
@@ -328,6 +332,98 @@ test('a key that comes back after a rest is served level with those that waited,
   for (let i = 0; i < 20; i++) await step();
   expect(order.filter((name) => name === 'resting').length).toBeGreaterThanOrEqual(9);
   expect(order.filter((name) => name === 'resting').length).toBeLessThanOrEqual(11);
+});
+
+/** A fair queue on its own, with requests of which it sees the key alone. */
+function fairLine(): {
+  readonly queues: AdmissionQueues;
+  readonly place: BoundQueue;
+  enqueue(key: string, tokens?: number): QueueEntry;
+} {
+  const queues = new AdmissionQueues(Infinity);
+  const place = {
+    key: 'route:r:1',
+    label: 'r',
+    admission: -1,
+    maxDepth: 1000,
+    overflow: 'refuse',
+    order: { kind: 'weighted_fair', key: ({ tenant }) => tenant?.name, inputWeight: 1, outputWeight: 1 },
+    with: {},
+  } as BoundQueue;
+  return {
+    queues,
+    place,
+    enqueue(key, tokens = 1) {
+      const frame = { tenant: { name: key, weight: 1 }, promptTokens: tokens, outputTokens: 0 };
+      const entry = queues.enqueue({ frame } as unknown as RequestState, place, 0, Infinity, () => {});
+      if ('kind' in entry) throw new Error(`refused: ${entry.kind}`);
+      return entry;
+    },
+  };
+}
+
+test('a fair queue remembers a bounded number of keys, however many come, and those that wait whatever their number', () => {
+  const { queues, place, enqueue } = fairLine();
+  // None of these waits: an endpoint was free for each.
+  for (let i = 0; i < 20_000; i++) queues.serve(place, `passing ${i}`, 1, 0, 1);
+  expect(queues.fairKeys).toBeLessThanOrEqual(4096);
+  const waiting = ['a', 'b'].map((key) => enqueue(key));
+  queues.serve(place, 'a', 10, 0, 1);
+  // Each is lifted to the least served that waits, goes at once, and has had more than the level then.
+  for (let i = 0; i < 20_000; i++) {
+    const entry = enqueue(`new ${i}`);
+    queues.remove(entry, 0);
+    queues.serve(place, entry.fairKey, 1, 0, 1);
+  }
+  expect(queues.fairKeys).toBeLessThanOrEqual(4096);
+  const order: string[] = [];
+  queues.wake((entry) => order.push(entry.fairKey) > 0 && queues.remove(entry, 0));
+  expect(order).toEqual(['b', 'a']);
+  expect(waiting.every((entry) => !queues.remove(entry, 0))).toBe(true);
+});
+
+test('a queue from which nothing but empty requests has left knows no rate yet', () => {
+  const { queues, enqueue } = fairLine();
+  const entries = Array.from({ length: 5 }, () => enqueue('a', 0));
+  for (const entry of entries) {
+    queues.remove(entry, 1000);
+    queues.dispatched(entry);
+  }
+  enqueue('a', 5);
+  expect(queues.expectedWaitMs(enqueue('a', 5), 2000)).toBeNaN();
+});
+
+test('queues that no policy names any more are forgotten with what their keys were served', () => {
+  const b = new ProgramBuilder();
+  b.signal('tenant.id');
+  const span = { file: '', start: 0, end: 0 };
+  const key = { kind: 'signal', index: 0, type: 'string', scope: 'request', span } as const;
+  const named = (label: string): PolicyProgram =>
+    b.program({
+      tiers: [tier('A', 1)],
+      routes: [route('default', [destination('A', [b.leastTokens()])])],
+      admission: [
+        {
+          ...admission('queue', label),
+          by: [
+            {
+              key: 'weighted_fair',
+              provider: { kind: 'builtin' },
+              arguments: [{ kind: 'expression', name: 'key', expression: key }],
+            },
+          ],
+        },
+      ],
+      hash: label,
+    });
+  const t = testCore(named('queue 0'));
+  for (let i = 1; i <= 50; i++) {
+    const live = t.forward({ tenant: 'a' });
+    t.core.activate(t.core.prepare(named(`queue ${i}`)));
+    // What it was off by comes in after its queue has gone.
+    live.finish(OK);
+  }
+  expect(t.core.status().queues.length).toBeLessThanOrEqual(1);
 });
 
 /** One endpoint for one request at a time and a queue; each request that goes takes `ms`. Returns the forward that is under way. */

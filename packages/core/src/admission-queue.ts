@@ -38,8 +38,9 @@ export interface QueueRefusal {
 
 /** Entries of a class that a wake looks at beyond those that go: a bound on the work of one release. */
 const MOST_PASSED_OVER = 16;
-/** Keys of a fair queue that are remembered before those that a return would lift anyway are forgotten. */
+/** Keys of a fair queue that are remembered, those that wait apart, and how many are left when some are forgotten. */
 const MOST_FAIR_KEYS = 4096;
+const FAIR_KEYS_LEFT = 3072;
 /** How far back the rate looks at which a queue empties. */
 const DRAIN_WINDOW_MS = 10_000;
 /** A rate from fewer departures, or over less time, says nothing. */
@@ -79,6 +80,13 @@ export class AdmissionQueues {
 
   get size(): number {
     return this.#size;
+  }
+
+  /** Keys of fair queues that are remembered, of those that wait and of others. */
+  get fairKeys(): number {
+    let keys = 0;
+    for (const line of this.#lines.values()) keys += line.served.size;
+    return keys;
   }
 
   depth(place: BoundQueue): number {
@@ -190,12 +198,28 @@ export class AdmissionQueues {
     return value === undefined || value !== value ? '' : textOf(value);
   }
 
-  /** Counts tokens served to a fair queue's key. Called at dispatch with the estimate, and at the end with what it was off by. */
+  /** Counts the tokens that a dispatched request is estimated to take for its key of a fair queue. */
   serve(place: BoundQueue, fairKey: string, inputTokens: number, outputTokens: number, weight: number): void {
+    this.#count(this.#line(place), place, fairKey, inputTokens, outputTokens, weight);
+  }
+
+  /** Counts what the estimate turned out to be off by, if the queue is still known. */
+  correct(place: BoundQueue, fairKey: string, inputTokens: number, outputTokens: number, weight: number): void {
+    const line = this.#lines.get(place.key);
+    if (line !== undefined) this.#count(line, place, fairKey, inputTokens, outputTokens, weight);
+  }
+
+  /** Forgets the queues of other keys than these, as far as nobody waits in them. */
+  keep(keys: ReadonlySet<string>): void {
+    for (const line of this.#lines.values()) if (line.depth === 0 && !keys.has(line.key)) this.#lines.delete(line.key);
+  }
+
+  #count(line: Line, place: BoundQueue, fairKey: string, input: number, output: number, weight: number): void {
     if (place.order.kind !== 'weighted_fair') return;
-    const line = this.#line(place);
-    const tokens = place.order.inputWeight * inputTokens + place.order.outputWeight * outputTokens;
-    line.served.set(fairKey, (line.served.get(fairKey) ?? 0) + tokens / weight);
+    const tokens = place.order.inputWeight * input + place.order.outputWeight * output;
+    const before = line.served.get(fairKey);
+    if (before === undefined && line.served.size >= MOST_FAIR_KEYS) forgetServed(line, keysOf(line));
+    line.served.set(fairKey, (before ?? 0) + tokens / weight);
   }
 
   status(): QueueStatus[] {
@@ -230,7 +254,8 @@ export class AdmissionQueues {
   /** Tokens ahead ÷ the rate at which tokens leave. What comes later and goes first is not foreseen, so the wait is rather longer. */
   #expectedWaitMs(line: Line, entry: QueueEntry): number {
     if (line.depth === 0) return 0;
-    if (line.departures < LEAST_DEPARTURES || line.busyMs < LEAST_BUSY_MS) return Number.NaN;
+    if (line.departures < LEAST_DEPARTURES || line.busyMs < LEAST_BUSY_MS || line.drainedTokens === 0)
+      return Number.NaN;
     return (this.#tokensAhead(line, entry) / line.drainedTokens) * line.busyMs;
   }
 
@@ -259,7 +284,7 @@ export class AdmissionQueues {
 
   /** A key that comes back after a pause starts level with the least served of those waiting: rest earns no credit. */
   #lift(line: Line, key: string): void {
-    const waiting = new Set(line.classes.flatMap((entries) => entries.map((entry) => entry.fairKey)));
+    const waiting = keysOf(line);
     if (waiting.has(key)) return;
     let least = Infinity;
     for (const other of waiting) least = Math.min(least, line.served.get(other) ?? 0);
@@ -268,11 +293,9 @@ export class AdmissionQueues {
       least = Math.max(0, ...line.served.values());
       line.served.clear();
     }
-    line.served.set(key, Math.max(line.served.get(key) ?? 0, least));
-    if (line.served.size <= MOST_FAIR_KEYS) return;
-    // Whoever does not wait and has had no more than the level would be lifted to it anyway.
-    for (const [other, tokens] of line.served) if (tokens <= least && !waiting.has(other)) line.served.delete(other);
-    line.served.set(key, Math.max(line.served.get(key) ?? 0, least));
+    const before = line.served.get(key);
+    if (before === undefined && line.served.size >= MOST_FAIR_KEYS) forgetServed(line, waiting);
+    line.served.set(key, Math.max(before ?? 0, least));
   }
 
   /** The next of a class to be offered, of those not refused in this wake. */
@@ -314,11 +337,32 @@ export class AdmissionQueues {
   }
 }
 
+/** The fair keys of those who wait. */
+function keysOf(line: Line): ReadonlySet<string> {
+  return new Set(line.classes.flatMap((entries) => entries.map((entry) => entry.fairKey)));
+}
+
+/**
+ * Makes room for more keys: of those that do not wait, first go the ones that have had no more than the least served of those that do, for
+ * a return would lift them to it anyway, then the ones known longest, each of which may gain what it was served since it was lifted last.
+ */
+function forgetServed(line: Line, waiting: ReadonlySet<string>): void {
+  const { served } = line;
+  let least = Infinity;
+  for (const key of waiting) least = Math.min(least, served.get(key) ?? 0);
+  for (const [key, tokens] of served) if (tokens <= least && !waiting.has(key)) served.delete(key);
+  for (const key of served.keys()) {
+    if (served.size <= FAIR_KEYS_LEFT) return;
+    if (!waiting.has(key)) served.delete(key);
+  }
+}
+
 /** Brings a line's rates to this moment. To be called before its depth changes. */
 function elapse(line: Line, nowMs: number): void {
   const passedMs = nowMs - line.seenMs;
-  line.seenMs = nowMs;
+  // A request that was received before another was offered a place may come to it after that; no time is counted twice.
   if (!(passedMs > 0)) return;
+  line.seenMs = nowMs;
   const kept = Math.exp(-passedMs / DRAIN_WINDOW_MS);
   line.drainedTokens *= kept;
   line.departures *= kept;

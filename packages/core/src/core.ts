@@ -8,7 +8,7 @@ import type { QueueEntry, QueueRefusal, QueueStatus } from './admission-queue.ts
 import { createAlarms } from './alarms.ts';
 import { awaitSignals, fillSignals } from './fill-signals.ts';
 import { bindPolicy, limitKey } from './bind-policy.ts';
-import type { BoundQueue } from './bound-policy.ts';
+import type { BoundPolicy, BoundQueue } from './bound-policy.ts';
 import { explain } from './explain.ts';
 import type { Explanation } from './explain.ts';
 import { createFirstTokenMeter } from './first-token-meter.ts';
@@ -237,6 +237,7 @@ class RoutingCore implements Core {
     this.#active = version;
     before?.supersede();
     this.#alarms.keep(version.policy.alarms.map((alarm) => alarm.name));
+    this.#queues.keep(queueKeys(version.policy));
     this.#startAlarms();
     this.#wake();
   }
@@ -583,7 +584,7 @@ class RoutingCore implements Core {
     if (share === undefined) return;
     const input = inputTokens >= 0 ? inputTokens - share.input : 0;
     const output = outputTokens >= 0 ? outputTokens - share.output : 0;
-    this.#queues.serve(share.place, share.fairKey, input, output, state.frame.tenant?.weight ?? 1);
+    this.#queues.correct(share.place, share.fairKey, input, output, state.frame.tenant?.weight ?? 1);
   }
 
   #startTick(): void {
@@ -622,6 +623,15 @@ class RoutingCore implements Core {
       return { id, ownedBy: 'signalbox', maxModelLen: longest };
     });
   }
+}
+
+/** Identities of all queues that the policy's rules send to. */
+function queueKeys({ admission, routes }: BoundPolicy): ReadonlySet<string> {
+  const verdicts = [
+    ...admission.map(({ verdict }) => verdict),
+    ...routes.flatMap(({ steps }) => steps.flatMap((step) => (step.kind === 'verdict' ? [step.verdict] : []))),
+  ];
+  return new Set(verdicts.flatMap(({ place }) => (place === undefined ? [] : [place.key])));
 }
 
 /** Whether the request waits at an `else queue`, and not at an admission rule. */
