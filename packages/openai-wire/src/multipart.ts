@@ -23,8 +23,9 @@ export function parseMultipart(path: string, bytes: Uint8Array, boundary: string
   scan.multipart = true;
   const delimiter = new TextEncoder().encode(`\r\n--${boundary}`);
   const opening = delimiter.subarray(2);
-  let at = startsWith(bytes, 0, opening) ? opening.length : indexOf(bytes, delimiter, 0) + delimiter.length;
-  if (at < delimiter.length - 2) return malformed('its boundary does not appear');
+  const found = startsWith(bytes, 0, opening) ? -2 : indexOf(bytes, delimiter, 0);
+  if (found === -1) return malformed('its boundary does not appear');
+  let at = found + delimiter.length;
   for (let parts = 0; ; parts++) {
     if (bytes[at] === 0x2d && bytes[at + 1] === 0x2d) break;
     if (parts === MAX_PARTS) return malformed(`it has more than ${MAX_PARTS} parts`);

@@ -39,6 +39,22 @@ describe('the fields of a chat request', () => {
     expect(parsed(CHAT, chat({ metadata: { store: true } })).stores).toBe(false);
   });
 
+  it.each([
+    ['0', 0],
+    ['77', 77],
+    ['7.7E1', 77],
+    [`1.${'0'.repeat(40)}e9`, 1e9],
+    [`1${'0'.repeat(40)}`, 1e40],
+    ['-1', Number.NaN],
+    ['1e400', Number.NaN],
+    ['"77"', Number.NaN],
+    ['null', Number.NaN],
+  ])('reads the limit %s as the model server would', (json, value) => {
+    const body = `{"max_tokens":${json},"model":"m","messages":[{"role":"user","content":"x"}]}`;
+    const request = parseRequest(CHAT, encoder.encode(body));
+    expect(request).toMatchObject({ maxTokens: value });
+  });
+
   it('reads model, stream, limits, user, tools, formats and images', () => {
     const request = parsed(CHAT, {
       model: 'llama/70b:latest',
@@ -276,6 +292,16 @@ describe('multipart', () => {
     expect(request).toMatchObject({ model: 'whisper', stream: true, kind: 'other' });
     expect(decoder.decode(spliceBody(request, { model: 'big-whisper' }))).toBe(form('big-whisper'));
     expect(spliceBody(request, {})).toBe(request.bytes());
+  });
+
+  it.each([
+    ['its boundary does not appear', `${'x'.repeat(40)}\r\n\r\n`],
+    ['its boundary does not appear', '\r\n\r\n\r\n\r\n\r\n\r\n'],
+    ['a boundary line does not end in CR LF', `preamble\r\n--Bx\r\n\r\n`],
+    ['the closing boundary is missing', `preamble\r\n--B\r\n\r\nx`],
+  ])('a malformed form is told why: %s', (why, body) => {
+    const result = parseRequest('/v1/audio/transcriptions', encoder.encode(body), { boundary: 'B' });
+    expect(result).toMatchObject({ message: `The multipart body is malformed: ${why}.` });
   });
 
   it.each(['', '--B', '--B\r\n', '--B\r\n\r\n', 'x', form('w').slice(0, -8), '--B--\r\n'])(

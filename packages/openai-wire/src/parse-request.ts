@@ -1,5 +1,5 @@
 // perf: the scan of each request body; steps over bytes and decodes nothing but the model's name.
-import { decodeString, JsonFault, JsonScanner, stringIs } from './json-scanner.ts';
+import { decodeString, decodeValue, JsonFault, JsonScanner, stringIs } from './json-scanner.ts';
 import { parseMultipart } from './multipart.ts';
 import { kindOf } from './request-kind.ts';
 import { emptyScan, NO_SPAN, ROLE, ScannedRequest, type ScanResult } from './scanned-request.ts';
@@ -282,9 +282,7 @@ function numberOf(scanner: JsonScanner): number {
   scanner.value(1);
   const first = scanner.bytes[start]!;
   if (first < 0x30 || first > 0x39) return Number.NaN;
-  let text = '';
-  for (let i = start; i < scanner.pos && i - start < 32; i++) text += String.fromCharCode(scanner.bytes[i]!);
-  const value = Number(text);
+  const value = decodeValue(scanner.bytes, start, scanner.pos) as number;
   return Number.isFinite(value) ? value : Number.NaN;
 }
 

@@ -250,12 +250,23 @@ describe('rewriting', () => {
     );
   });
 
-  it('an event of many lines is written anew around the splice', () => {
-    const out = read(text('event: e\ndata: {"model":\ndata: "real",\ndata: "choices":[{}]}\n\n'), {
-      dialect: 'chat',
-      alias: 'a',
-    }).out;
-    expect(out).toBe('event: e\ndata: {"model":\ndata: "a",\ndata: "choices":[{}]}\n\n');
+  it('in an event of many lines only the name changes: other fields, comments, line ends and a BOM stay where they were', () => {
+    const lines = [
+      '\ufeff: before',
+      'id: 7',
+      'event: e',
+      'data: {"model":',
+      ': between',
+      'data:"real",',
+      'data',
+      'retry: 5',
+      'data: "choices":[{"text":"\ufeff"}]}',
+    ];
+    for (const end of ['\n', '\r\n', '\r']) {
+      const source = lines.join(end) + end + end;
+      const out = Buffer.from(read(text(source), { dialect: 'chat', alias: 'a' }).out, 'latin1').toString();
+      expect(out).toBe(source.replace('"real"', '"a"'));
+    }
   });
 
   it('usage on a frame with choices stays', () => {

@@ -338,22 +338,28 @@ export class SseReader {
     this.pieces.push(buffer.subarray(base, model.start), this.alias, buffer.subarray(model.end, end));
   }
 
-  /** An event of several data lines: the lines are written anew around the spliced payload, the other lines stay. */
+  /** An event of several data lines: the name is replaced in the line where it stands, and all else stays as it came. */
   private emitJoined(buffer: Uint8Array, base: number, end: number, joined: Uint8Array): void {
     const model = this.alias === undefined ? undefined : findTopLevel(joined, 0, joined.length, 'model');
     if (model === undefined || this.alias === undefined) {
       this.pieces.push(buffer.subarray(base, end));
       return;
     }
-    const payload =
-      decoder.decode(joined.subarray(0, model.start)) +
-      decoder.decode(this.alias) +
-      decoder.decode(joined.subarray(model.end));
-    const type =
-      this.typeEnd > this.typeStart
-        ? `event: ${decoder.decode(buffer.subarray(base + this.typeStart, base + this.typeEnd))}\n`
-        : '';
-    this.pieces.push(encoder.encode(`${type}data: ${payload.replaceAll('\n', '\ndata: ')}\n\n`));
+    const start = base + this.offsetOf(model.start);
+    const stop = base + this.offsetOf(model.end - 1) + 1;
+    this.pieces.push(buffer.subarray(base, start), this.alias, buffer.subarray(stop, end));
+  }
+
+  /** Where the byte at `at` of the joined data lines stands in the event. */
+  private offsetOf(at: number): number {
+    let from = this.dataStart;
+    let left = at - (this.dataEnd - this.dataStart + 1);
+    for (let i = 0; left >= 0 && this.moreData !== undefined && i < this.moreData.length; i += 2) {
+      from = this.moreData[i]!;
+      at = left;
+      left -= this.moreData[i + 1]! - from + 1;
+    }
+    return from + at;
   }
 }
 
