@@ -31,7 +31,7 @@ import { readParam } from './read-param.ts';
 import type { RefusalCause } from './request-state.ts';
 import { RequestState } from './request-state.ts';
 import { createRetryBudget } from './retry-budget.ts';
-import type { ModelInfo, Router, RouteOutcome, RouteRequest } from './router.ts';
+import type { EndpointTarget, ModelInfo, Router, RouteOutcome, RouteRequest } from './router.ts';
 import type { Scheduler } from './scheduler.ts';
 import { createSeededRandom, spread } from './seeded-random.ts';
 import { PRIORITIES, sessionKeyOf } from './signals/signal-producers.ts';
@@ -54,6 +54,8 @@ export interface CoreOptions {
   readonly maxQueuedBytes?: number;
   /** The text behind a secret reference. */
   readonly resolveSecret?: (ref: SecretRef) => string | undefined;
+  /** Called when an endpoint that the policy in force does not name has ended its last request: connections to it are of no more use. */
+  readonly onEndpointGone?: (target: EndpointTarget) => void;
   /** The value of an environment variable that a `define param` names. */
   readonly environment?: (name: string) => string | undefined;
 }
@@ -163,6 +165,7 @@ class RoutingCore implements Core {
       ...(options.resolveSecret === undefined ? {} : { resolveSecret: options.resolveSecret }),
     });
     this.#guard = createPluginGuard(logger);
+      ...(options.onEndpointGone === undefined ? {} : { onGone: options.onEndpointGone }),
     this.#instances = createInstanceRegistry(options.clock, logger);
     const leases = createLeaseLedger(this.fleet);
     const limits = createLimitLedger();

@@ -32,7 +32,7 @@ export function buildDecision(state: RequestState, fleet: Fleet, epochMs: number
     requestId: state.requestId,
     timeMs: epochMs,
     seed: frame.seed,
-    traceId: '',
+    traceId: state.traceId,
     tenant: state.tenant ?? '',
     model: state.model,
     path: state.path,

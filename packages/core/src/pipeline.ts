@@ -85,7 +85,7 @@ export class Pipeline {
   // --- 2. admit
 
   #unknownModel(state: RequestState): Outcome | undefined {
-    if (state.version.isKnownModel(state.model)) return undefined;
+    if (!state.hidesModel && state.version.isKnownModel(state.model)) return undefined;
     return refuse(state, {
       status: 404,
       code: 'model_not_found',

@@ -29,6 +29,8 @@ export class RequestState {
   request: RouteRequest | undefined;
   readonly requestId: string;
   readonly receivedAtMs: number;
+  readonly traceId: string;
+  readonly hidesModel: boolean;
   readonly tenant: string | undefined;
   readonly model: string;
   readonly path: string;
@@ -96,6 +98,8 @@ export class RequestState {
     this.request = request;
     this.requestId = request.id;
     this.receivedAtMs = request.receivedAtMs;
+    this.traceId = request.traceId ?? '';
+    this.hidesModel = request.hidesModel ?? false;
     this.tenant = request.tenant;
     this.model = parsed.model ?? '';
     this.path = parsed.path;

@@ -29,11 +29,15 @@ export interface ModelInfo {
 export interface RouteRequest {
   /** The request id that clients see. Not unique. */
   readonly id: string;
+  /** The caller's trace, 32 hexadecimal digits; absent or empty if it named none. */
+  readonly traceId?: string;
   readonly parsed: ParsedRequest;
   /** Header values by lower-case name, several values joined by `, `; hop-by-hop and credential headers left out. */
   readonly headers: { readonly [name: string]: string | undefined };
   readonly tenant?: string;
   readonly apiKeyName?: string;
+  /** The caller may not use the model: it is refused as one that does not exist. */
+  readonly hidesModel?: boolean;
   readonly receivedAtMs: number;
   /** Absolute; Infinity for none. */
   readonly deadlineMs: number;

@@ -33,8 +33,6 @@ export function unsupportedParts(program: PolicyProgram): readonly string[] {
   if (gateway.workers > 1) notes.add('`workers` is not acted on: one thread serves');
   if (gateway.cors !== undefined) notes.add('`cors` is not acted on: no CORS headers are sent');
   if (gateway.shared !== undefined) notes.add('`shared` is not acted on: limits are this process’s own');
-  if (gateway.trustedProxies.length > 0)
-    notes.add('`trusted_proxies` is not acted on: forwarding headers of all peers are dropped');
   if (
     program.definitions.tiers.some(({ endpoints }) =>
       endpoints.some(({ role }) => role !== undefined && role !== 'both'),

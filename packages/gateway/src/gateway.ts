@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { createCore } from '@signalbox/core';
 import type { Core, EndpointStatus, PolicyVersion } from '@signalbox/core';
@@ -7,7 +6,7 @@ import { silentLogger, SignalboxError } from '@signalbox/plugin-api';
 import type { GatewayDefinition, PolicyProgram, SecretRef } from '@signalbox/policy';
 import { hasErrors, toJsonReport } from '@signalbox/policy';
 import { createProxy } from '@signalbox/proxy';
-import type { Identity, IdentityRefusal, Proxy, UnroutedEnd } from '@signalbox/proxy';
+import type { ForwardingRules, Identity, IdentityRefusal, Proxy, UnroutedEnd } from '@signalbox/proxy';
 import type { AuditDetail, DecisionRecord, Metrics } from '@signalbox/telemetry';
 import { auditLine, createDecisionHistory, createMetrics, unroutedAuditLine } from '@signalbox/telemetry';
 import type { AdminServer, ExplainReport, PolicyReport, ReloadReport } from './admin/admin-server.ts';
@@ -16,6 +15,7 @@ import type { AuditSink } from './audit/audit-sink.ts';
 import { openAuditSink } from './audit/audit-sink.ts';
 import { explanationText } from './explain/explanation-text.ts';
 import { readExplainRequest } from './explain/explain-request.ts';
+import { forwardingRules } from './forwarding-rules.ts';
 import type { KeyRing } from './keys/key-ring.ts';
 import { keyFiles, loadKeys } from './keys/load-keys.ts';
 import type { LoadedPolicy, PolicyLoader } from './policy/load-policy.ts';
@@ -26,6 +26,8 @@ import { BUILTIN_PLUGINS } from './plugins/builtin-plugins.ts';
 import { importPlugin } from './plugins/plugin-packages.ts';
 import { secretResolver } from './secrets.ts';
 import { systemClock, systemScheduler } from './system-time.ts';
+import type { TlsFiles } from './tls-files.ts';
+import { readTlsFiles, tlsPaths } from './tls-files.ts';
 
 export type { ReloadReport } from './admin/admin-server.ts';
 
@@ -126,6 +128,8 @@ class RunningGateway implements Gateway {
   #stopWatchingLoop: (() => void) | undefined;
   #proxy: Proxy | undefined;
   #keys: KeyRing | undefined;
+  #forwarding: ForwardingRules | undefined;
+  #earlyHeadMs = Number.POSITIVE_INFINITY;
   #audit: AuditSink | undefined;
   #auditDetail: AuditDetail = 'read';
   /** The host that is listened on; settled at start. */
@@ -157,6 +161,7 @@ class RunningGateway implements Gateway {
       onDecision: (record) => this.#record(record),
       resolveSecret: this.#readSecret,
       environment: (name) => environment[name],
+      onEndpointGone: (target) => this.#proxy?.retire(target),
     });
     this.#metrics = createMetrics({
       endpoints: () => this.#core.endpoints().map(({ name, ...status }) => ({ ...status, endpoint: name })),
@@ -247,7 +252,7 @@ class RunningGateway implements Gateway {
   }
 
   #createProxy(definition: GatewayDefinition): Proxy {
-    const { tls } = definition;
+    const tls = readTlsFiles(definition, this.#folder);
     return createProxy({
       router: this.#core.router,
       clock: systemClock,
@@ -259,20 +264,10 @@ class RunningGateway implements Gateway {
         unrouted: (end) => this.#recordUnrouted(end),
         limitHeaders: (decision) => this.#core.limitHeaders(decision),
       },
-      ...(tls === undefined ? {} : { tls: { cert: this.#pem(tls.cert), key: this.#pem(tls.key) } }),
+      forwarding: () => this.#forwarding,
+      earlyHeadMs: () => this.#earlyHeadMs,
+      ...(tls === undefined ? {} : { tls }),
     });
-  }
-
-  #pem(path: string): string {
-    try {
-      return readFileSync(resolve(this.#folder, path), 'utf8');
-    } catch (cause) {
-      throw new SignalboxError(`the TLS file ${path} cannot be read: ${(cause as Error).message}`, {
-        code: 'tls_unreadable',
-        source: 'gateway',
-        cause,
-      });
-    }
   }
 
   async #openAudit(path: string): Promise<AuditSink> {
@@ -308,6 +303,7 @@ class RunningGateway implements Gateway {
     this.#watcher.follow([
       ...loaded.paths,
       ...(program === undefined ? [] : keyFiles(program.definitions, this.#folder)),
+      ...(program === undefined ? [] : tlsPaths(program.definitions.gateway, this.#folder)),
     ]);
   }
 
@@ -343,12 +339,15 @@ class RunningGateway implements Gateway {
     if (loaded.program === undefined || hasErrors(loaded.diagnostics))
       return this.#reportOf(false, false, findings, text);
     const keys = this.#loadKeys(loaded.program);
+    const tls = readTlsFiles(loaded.program.definitions.gateway, this.#folder);
     const keysChanged = keys?.fingerprint !== this.#keys?.fingerprint;
     if (loaded.program.hash === this.#core.active?.program.hash) {
       this.#setKeys(keys);
+      this.#setTls(tls);
       return { ...this.#reportOf(true, false, findings, text), keysChanged };
     }
     this.#activate(await this.#prepare(loaded), keys);
+    this.#setTls(tls);
     return { ...this.#reportOf(true, true, findings, text), keysChanged };
   }
 
@@ -377,6 +376,9 @@ class RunningGateway implements Gateway {
 
   #activate(version: PolicyVersion, keys: KeyRing | undefined): void {
     this.#core.activate(version);
+    const { trustedProxies, earlyHead } = version.program.definitions.gateway;
+    this.#forwarding = forwardingRules(trustedProxies);
+    this.#earlyHeadMs = earlyHead === undefined ? Number.POSITIVE_INFINITY : earlyHead * 1000;
     this.#setKeys(keys);
     this.#since = new Date().toISOString();
     this.#metrics.setModels(version.models);
@@ -391,6 +393,11 @@ class RunningGateway implements Gateway {
     if (keys?.fingerprint === before?.fingerprint) return;
     if (keys === undefined) this.#logger.warn('no API keys are asked for any more');
     else this.#logger.info('API keys are in force', { count: keys.size });
+  }
+
+  /** New connections get the new certificate. Whether the listener speaks TLS at all was settled at start. */
+  #setTls(tls: TlsFiles | undefined): void {
+    if (tls !== undefined) this.#proxy?.setCertificate(tls);
   }
 
   #record(record: DecisionRecord): void {

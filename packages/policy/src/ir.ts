@@ -361,6 +361,9 @@ export interface GatewayDefinition {
   readonly reportModel: 'alias' | 'real';
   readonly timezone: string;
   readonly bodyLimit: number;
+  /** Seconds after which a stream's head is sent although nothing came from upstream. Absent: it waits for the first event. */
+  readonly earlyHead?: number;
+  /** Networks as `10.0.0.0/8`, or single addresses, whose forwarding headers are believed. */
   readonly trustedProxies: readonly string[];
   readonly keys?: SecretRef;
   readonly tls?: { readonly cert: string; readonly key: string };
@@ -421,6 +424,8 @@ export interface TenantDefinition {
   readonly limits: readonly string[];
   readonly fields: { readonly [name: string]: Value };
   readonly span: Span;
+  /** Models that its keys may see and use. Absent: all. */
+  readonly models?: readonly string[];
 }
 
 /** `amount` in each window of `windowSeconds`, the unit as written: 200k/min is amount 200000, window 60; $5/h amount 5, window 3600. */

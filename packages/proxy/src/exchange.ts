@@ -204,16 +204,13 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
 
   private admit(parsed: ScannedRequest): void {
     const { identity } = this;
-    if (identity?.allows?.(parsed.model) === false) {
-      this.refuse(MODEL_NOT_FOUND);
-      return;
-    }
     const route = new ProxyRouteRequest(
       this.head,
       parsed,
       this.answer.receivedMs,
       identity?.tenant,
       identity?.apiKeyName,
+      identity?.allows?.(parsed.model) === false,
     );
     this.route = route;
     this.phase = 'routing';
@@ -645,6 +642,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
   private unrouted(status: number, code: string): void {
     this.host.hooks.unrouted?.({
       requestId: this.head.requestId,
+      traceId: this.head.traceId,
       path: this.path,
       status,
       code,

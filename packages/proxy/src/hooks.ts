@@ -22,6 +22,8 @@ export interface IdentityRefusal {
 /** A request that ended without reaching the router: malformed, too large, unknown path, without a key, or left by its client. */
 export interface UnroutedEnd {
   readonly requestId: string;
+  /** Of the caller; empty if it named none. */
+  readonly traceId: string;
   readonly path: string;
   /** 499 if the client left. */
   readonly status: number;

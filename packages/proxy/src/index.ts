@@ -1,3 +1,4 @@
+export type { ForwardingRules } from './forwarding.ts';
 export type { Identity, IdentityRefusal, ProxyHooks, UnroutedEnd } from './hooks.ts';
 export { DEFAULT_LIMITS } from './limits.ts';
 export type { ProxyLimits } from './limits.ts';

@@ -7,6 +7,8 @@ import { chunk, DONE, event, json, LAST_CHUNK, STREAM_HEAD } from './upstream.fi
 
 const recordings = new URL('../../openai-wire/fixtures/', import.meta.url);
 
+const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+
 describe('a plain answer', () => {
   it('is relayed with our headers, and the ledger closes', async () => {
     const { upstream, router, client } = await rig();
@@ -331,7 +333,7 @@ describe('what goes upstream', () => {
         'x-team: red',
         'x-kept: yes',
         'accept-encoding: gzip',
-        'traceparent: 00-1-2-01',
+        `traceparent: ${TRACE}`,
       ])
       .answer();
     const sent = upstream.requests[0]?.headers ?? {};
@@ -341,7 +343,7 @@ describe('what goes upstream', () => {
       'x-kept': 'yes',
       'content-type': 'application/json',
       'accept-encoding': 'identity',
-      traceparent: '00-1-2-01',
+      traceparent: TRACE,
     });
     expect(Object.keys(sent).toSorted()).toEqual(
       [

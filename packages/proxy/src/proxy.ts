@@ -1,5 +1,5 @@
 import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { EndpointTarget, Router } from '@signalbox/core';
@@ -13,6 +13,7 @@ import { endSocket } from './end-socket.ts';
 import { EndpointPools } from './endpoint-pools.ts';
 import { Exchange } from './exchange.ts';
 import type { ExchangeHost, LiveExchange } from './exchange-host.ts';
+import { withForwarding, type ForwardingRules } from './forwarding.ts';
 import type { Identity, IdentityRefusal, ProxyHooks } from './hooks.ts';
 import { DEFAULT_LIMITS, type ProxyLimits } from './limits.ts';
 import { LiveList } from './live-list.ts';
@@ -31,8 +32,10 @@ export interface ProxyOptions {
   readonly hooks?: ProxyHooks;
   /** The name of the model in answers after a rewrite: what the client asked for, or what served it. */
   readonly reportModel?: 'asked' | 'real';
-  /** Whether forwarding headers (`X-Forwarded-*`) of this peer may pass. Default: of none. */
-  readonly trustsPeer?: (address: string | undefined) => boolean;
+  /**
+   * Whose forwarding headers (`X-Forwarded-*`) are believed; asked for each request. Undefined: nobody's, and none are sent upstream.
+   */
+  readonly forwarding?: () => ForwardingRules | undefined;
   /**
    * Milliseconds after which the head of a stream is sent although the upstream has said nothing, for balancers that cut silent
    * connections; asked for each request. Until its first event comments fill the silence, and a failure is an error event. Default: never.
@@ -76,6 +79,8 @@ export interface Proxy {
   readonly stats: ProxyStats;
   /** Closes the connections to an endpoint that left the fleet, as they become idle. */
   retire(target: EndpointTarget): void;
+  /** The certificate for connections to come, as PEM texts; nothing if the listener does not speak TLS. Throws if they do not fit. */
+  setCertificate(tls: { readonly cert: string; readonly key: string }): void;
   /** Ends gracefully; a second call with shorter times overrules the first. Resolves when every socket is closed. */
   close(options?: CloseOptions): Promise<void>;
 }
@@ -122,8 +127,13 @@ export function createProxy(options: ProxyOptions): Proxy {
     earlyHeadMs: options.earlyHeadMs ?? (() => Number.POSITIVE_INFINITY),
   };
 
-  const headOf = (request: IncomingMessage): RequestHead =>
-    readHead(request.rawHeaders, options.trustsPeer?.(request.socket.remoteAddress) ?? false, () => clock.epochMs());
+  const headOf = (request: IncomingMessage): RequestHead => {
+    const rules = options.forwarding?.();
+    const { remoteAddress } = request.socket;
+    const trusted = rules !== undefined && remoteAddress !== undefined && rules.trusts(remoteAddress);
+    const head = readHead(request.rawHeaders, trusted, () => clock.epochMs());
+    return rules === undefined ? head : withForwarding(head, request);
+  };
 
   /** Answers without an exchange: whole, at once. */
   const answer = (
@@ -162,7 +172,14 @@ export function createProxy(options: ProxyOptions): Proxy {
       response.end(bytes);
     }
     if (code !== undefined)
-      hooks.unrouted?.({ requestId: head.requestId, path: pathOf(request), status, code, durationMs: 0 });
+      hooks.unrouted?.({
+        requestId: head.requestId,
+        traceId: head.traceId,
+        path: pathOf(request),
+        status,
+        code,
+        durationMs: 0,
+      });
   };
   const refuse = (
     request: IncomingMessage,
@@ -246,8 +263,15 @@ export function createProxy(options: ProxyOptions): Proxy {
     socket.once('close', () => unused.delete(socket));
   });
   const hangUp = (request: IncomingMessage, socket: Duplex, refusal: readonly [number, string, string]): void => {
-    const { requestId } = headOf(request);
-    hooks.unrouted?.({ requestId, path: pathOf(request), status: refusal[0], code: refusal[1], durationMs: 0 });
+    const { requestId, traceId } = headOf(request);
+    hooks.unrouted?.({
+      requestId,
+      traceId,
+      path: pathOf(request),
+      status: refusal[0],
+      code: refusal[1],
+      durationMs: 0,
+    });
     endSocket(socket, rawAnswer(...refusal, requestId), timers, limits.lingerMs);
   };
   server.on('upgrade', (request: IncomingMessage, socket: Duplex) => hangUp(request, socket, upgradeRefusal(request)));
@@ -342,6 +366,9 @@ export function createProxy(options: ProxyOptions): Proxy {
       return { live: live.size, pools: pools.size, timers: wheel.size };
     },
     retire: (target: EndpointTarget) => pools.retire(target),
+    setCertificate: ({ cert, key }) => {
+      if (server instanceof TlsServer) server.setSecureContext({ cert, key, minVersion: 'TLSv1.2' });
+    },
     close,
   };
 }

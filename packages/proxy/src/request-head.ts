@@ -23,6 +23,8 @@ const DROPPED: ReadonlySet<string> = new Set([
   'cookie',
   'accept-encoding',
   'x-request-deadline-ms',
+  'traceparent',
+  'tracestate',
 ]);
 
 const FORWARDED = /^(?:forwarded|x-forwarded-.*|x-real-ip|x-original-.*|x-envoy-.*|true-client-ip)$/;
@@ -65,6 +67,8 @@ export interface RequestHead {
   /** As written; `undefined` where it is absent. */
   readonly contentLength: string | undefined;
   readonly acceptEncoding: string | undefined;
+  /** The trace of the caller (W3C Trace Context), 32 hexadecimal digits; empty if it named none or none that is valid. */
+  readonly traceId: string;
   /** Headers to send upstream as a flat list of names and values: hop-by-hop, internal and credential headers left out. */
   readonly forwarded: readonly string[];
   /** Milliseconds that the caller waits at most, from now; NaN if it did not say. */
@@ -84,6 +88,8 @@ export function readHead(rawHeaders: readonly string[], trusted: boolean, epochM
   let contentEncoding: string | undefined;
   let contentLength: string | undefined;
   let acceptEncoding: string | undefined;
+  let trace: string | undefined;
+  let traceState: string | undefined;
   let named: string[] | undefined;
   let timeoutMs = Number.NaN;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -111,6 +117,13 @@ export function readHead(rawHeaders: readonly string[], trusted: boolean, epochM
         case 'accept-encoding':
           acceptEncoding = value;
           break;
+        case 'traceparent':
+          // Of two nobody knows which is meant.
+          trace = trace === undefined ? value : '';
+          break;
+        case 'tracestate':
+          traceState = traceState === undefined ? value : `${traceState},${value}`;
+          break;
         case 'x-request-deadline-ms':
           timeoutMs = minimum(timeoutMs, deadlineOf(value, epochMs));
           break;
@@ -131,8 +144,14 @@ export function readHead(rawHeaders: readonly string[], trusted: boolean, epochM
       continue;
     forwarded.push(name, value);
   }
+  const traceId = trace === undefined ? '' : traceIdOf(trace);
+  if (traceId !== '') {
+    forwarded.push('traceparent', trace!);
+    if (traceState !== undefined) forwarded.push('tracestate', traceState);
+  }
   return {
     requestId: requestId ?? randomUUID(),
+    traceId,
     credential: bearer ?? apiKey,
     contentType,
     contentEncoding,
@@ -151,6 +170,17 @@ export function isRequestId(value: string): boolean {
     if (c < 0x21 || c > 0x7e) return false;
   }
   return true;
+}
+
+/**
+ * The trace id of a `traceparent` (https://www.w3.org/TR/trace-context/, section 3.2); empty if the value is not valid. Versions to come
+ * may append fields.
+ */
+export function traceIdOf(traceparent: string): string {
+  const [, version, traceId = ''] =
+    /^([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:$|-)/.exec(traceparent) ?? [];
+  if (version === undefined || version === 'ff') return '';
+  return version === '00' && traceparent.length !== 55 ? '' : traceId;
 }
 
 function bearerOf(value: string): string {

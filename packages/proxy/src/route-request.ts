@@ -6,8 +6,10 @@ import { toHeaderRecord, type RequestHead } from './request-head.ts';
 export class ProxyRouteRequest implements RouteRequest {
   readonly id: string;
   readonly parsed: ScannedRequest;
+  readonly traceId: string;
   readonly tenant?: string;
   readonly apiKeyName?: string;
+  readonly hidesModel: boolean;
   readonly receivedAtMs: number;
   readonly deadlineMs: number;
   onAbort: (() => void) | undefined = undefined;
@@ -20,8 +22,11 @@ export class ProxyRouteRequest implements RouteRequest {
     receivedMs: number,
     tenant: string | undefined,
     apiKeyName: string | undefined,
+    hidesModel: boolean,
   ) {
     this.id = head.requestId;
+    this.traceId = head.traceId;
+    this.hidesModel = hidesModel;
     this.parsed = parsed;
     this.receivedAtMs = receivedMs;
     this.deadlineMs = head.timeoutMs > 0 ? receivedMs + head.timeoutMs : Number.POSITIVE_INFINITY;

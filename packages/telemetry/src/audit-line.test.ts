@@ -86,6 +86,7 @@ test('a line of a request that was shed says so: by which queue, and of which cl
 test('a request that no policy saw has the same fields, and its time is its start', () => {
   const end = {
     requestId: 'r-2',
+    traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
     path: '/v1/chat/completions',
     status: 401,
     code: 'invalid_api_key',
@@ -96,6 +97,7 @@ test('a request that no policy saw has the same fields, and its time is its star
   expect(Object.keys(line)).toEqual(Object.keys(JSON.parse(auditLine(RECORD, 'read')) as object));
   expect(line).toMatchObject({
     time: '1970-01-01T00:00:01.000Z',
+    trace_id: '4bf92f3577b34da6a3ce929d0e0e4736',
     verdict: 'refused',
     reason: ['invalid_api_key'],
     status: 401,

@@ -6,6 +6,8 @@ export type AuditDetail = 'read' | 'all';
 /** A request that ended before a policy saw it: malformed, too large, of an unknown path, without a key, or left by its client. */
 export interface UnroutedRequest {
   readonly requestId: string;
+  /** Empty if the caller named no trace. */
+  readonly traceId: string;
   readonly path: string;
   readonly status: number;
   readonly code: string;
@@ -72,14 +74,14 @@ export function auditLine(record: DecisionRecord, detail: AuditDetail): string {
 
 /** The audit line of a request that no policy saw, with the same fields. */
 export function unroutedAuditLine(request: UnroutedRequest, policy: string, detail: AuditDetail): string {
-  const { requestId, path, status, code, durationMs, timeMs } = request;
+  const { requestId, traceId, path, status, code, durationMs, timeMs } = request;
   return auditLine(
     {
       v: 1,
       requestId,
       timeMs: timeMs - durationMs,
       seed: Number.NaN,
-      traceId: '',
+      traceId,
       tenant: '',
       model: '',
       path,

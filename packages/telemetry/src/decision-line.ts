@@ -10,6 +10,7 @@ export function decisionLogLine(record: DecisionRecord, epochMs: number): string
   let line = `{"level":"info","time":"${new Date(epochMs).toISOString()}","request_id":${quoted(record.requestId)},"verdict":"${record.verdict}","route":${quoted(record.route)},"tier":${quoted(record.tier)},"endpoint":${quoted(record.endpoint)},"attempt":${record.attempts.length},"model":${quoted(record.model)},"served_model":${quoted(record.servedModel)},"policy":"${record.policy}","status":${record.status},"reason":${quoted(record.reasons.join(','))}`;
   if (record.code !== '') line += `,"code":${quoted(record.code)}`;
   if (record.tenant !== '') line += `,"tenant":${quoted(record.tenant)}`;
+  if (record.traceId !== '') line += `,"trace_id":"${record.traceId}"`;
   line += numberField(',"queued_ms":', record.queuedMs);
   line += numberField(',"ttft_ms":', record.ttftMs);
   line += numberField(',"duration_ms":', record.durationMs);

@@ -30,7 +30,8 @@ export interface DecisionRecord {
   readonly requestId: string;
   readonly timeMs: number;
   readonly seed: number;
-  traceId: string;
+  /** The caller's trace (W3C Trace Context), 32 hexadecimal digits; empty if it named none. */
+  readonly traceId: string;
   tenant: string;
   /** The model the client asked for. */
   readonly model: string;

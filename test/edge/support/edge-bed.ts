@@ -2,7 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { startGateway, type Gateway } from '../../../packages/gateway/src/gateway.ts';
+import {
+  startGateway,
+  type Gateway,
+  type GatewayOptions,
+  type ReloadReport,
+} from '../../../packages/gateway/src/gateway.ts';
 import { silentLogger } from '../../../packages/plugin-api/src/index.ts';
 import { RecordingUpstream } from './recording-upstream.ts';
 
@@ -15,23 +20,48 @@ export interface EdgeBed {
   readonly port: number;
   readonly adminPort: number;
   readonly upstream: RecordingUpstream;
+  /** Where the policy and the files beside it are. */
+  readonly folder: string;
+  /** Writes the policy anew and has it read. */
+  reload(options: EdgePolicy): Promise<ReloadReport>;
   stop(): Promise<void>;
 }
 
-export async function startEdgeBed(): Promise<EdgeBed> {
+export interface EdgePolicy {
+  /** What stands in `define gateway`. */
+  readonly gateway?: string;
+  /** More statements before the default route. */
+  readonly statements?: string;
+}
+
+export interface EdgeBedOptions extends EdgePolicy, Partial<Omit<GatewayOptions, 'policyPath'>> {
+  /** Files beside the policy, by name. */
+  readonly files?: { readonly [name: string]: string };
+}
+
+export async function startEdgeBed({
+  gateway: keys = '',
+  statements = '',
+  files = {},
+  ...options
+}: EdgeBedOptions = {}): Promise<EdgeBed> {
   const upstream = new RecordingUpstream();
   await upstream.listen();
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-edge-'));
   const policyPath = join(folder, 'policy.route');
-  writeFileSync(
-    policyPath,
-    `define tier "a" { model: "m", endpoints: ["http://127.0.0.1:${upstream.port}"] }\ndefault to tier "a"\n`,
-  );
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  const write = (policy: EdgePolicy): void =>
+    writeFileSync(
+      policyPath,
+      `define gateway { ${policy.gateway ?? ''} }\n${policy.statements ?? ''}\ndefine tier "a" { model: "m", endpoints: ["http://127.0.0.1:${upstream.port}"] }\ndefault to tier "a"\n`,
+    );
+  write({ gateway: keys, statements });
   const gateway = await startGateway({
     policyPath,
     listen: '127.0.0.1:0',
     admin: '127.0.0.1:0',
     logger: silentLogger,
+    ...options,
   });
   const port = Number(new URL(gateway.url).port);
   return {
@@ -39,6 +69,11 @@ export async function startEdgeBed(): Promise<EdgeBed> {
     port,
     adminPort: Number(new URL(gateway.adminUrl).port),
     upstream,
+    folder,
+    reload: (policy) => {
+      write(policy);
+      return gateway.reload();
+    },
     async stop() {
       await gateway.stop({ graceMs: 0 });
       upstream.close();

@@ -62,6 +62,8 @@ export interface FleetOptions {
 
 /** A non-numeric fact about each slot, by slot; `undefined` is unknown. */
 export interface FleetTexts {
+  /** Called when an endpoint that the policy no longer names has ended its last request. */
+  readonly onGone?: (target: EndpointTarget) => void;
   readonly name: (string | undefined)[];
   readonly tier: (string | undefined)[];
   readonly model: (string | undefined)[];
@@ -102,6 +104,7 @@ export class Fleet {
   #used = 0;
   #begun = false;
   #engineFed = 0;
+  readonly #onGone: FleetOptions['onGone'];
   #nextExpiryMs = -Infinity;
   #adapters: ReadonlySet<string> | undefined;
 
@@ -125,6 +128,8 @@ export class Fleet {
         table: this.table,
         tierSlotsOf: (slot) => this.#tiers.get(this.texts.tier[slot] ?? '') ?? [],
         rulesOf: (slot) => this.#ejection[slot] ?? DEFAULT_EJECTION,
+    this.adaptive = createAdaptiveLimits(this.table);
+    this.#onGone = options.onGone;
         changed: () => this.#changed(),
       },
       options.random,
@@ -223,7 +228,9 @@ export class Fleet {
     this.#used--;
     this.#changed();
   }
+    const target = this.endpointTargets[slot];
 
+    if (target !== undefined) this.#onGone?.(target);
   /** The slots of a target, one list per tier. A name that nothing defines has none. */
   membersOf(target: TargetRef): readonly (readonly number[])[] {
     if (target.kind === 'any') return [...this.#tiers.values()];

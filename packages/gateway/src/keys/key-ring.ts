@@ -7,6 +7,8 @@ export interface KeyHolder {
   readonly hash: string;
   readonly tenant: string | undefined;
   readonly name: string;
+  /** What it may see and use; absent: all models. */
+  readonly models?: readonly string[] | undefined;
 }
 
 /** The API keys in force, by their hashes. Immutable; a rotation makes another. */
@@ -35,9 +37,11 @@ export function createKeyRing(holders: readonly KeyHolder[]): KeyRing {
   const buckets = new Map<number, { readonly digest: Buffer; readonly identity: Identity }[]>();
   for (const holder of holders) {
     const digest = Buffer.from(holder.hash, 'hex');
+    const models = holder.models === undefined ? undefined : new Set(holder.models);
     const identity: Identity = {
       kind: 'known',
       apiKeyName: holder.name,
+      ...(models === undefined ? {} : { allows: (model) => models.has(model) }),
       ...(holder.tenant === undefined ? {} : { tenant: holder.tenant }),
     };
     const at = digest.readUInt16BE();
@@ -45,7 +49,9 @@ export function createKeyRing(holders: readonly KeyHolder[]): KeyRing {
     if (bucket === undefined) buckets.set(at, [{ digest, identity }]);
     else bucket.push({ digest, identity });
   }
-  const lines = holders.map((holder) => JSON.stringify([holder.hash, holder.tenant ?? null, holder.name]));
+  const lines = holders.map((holder) =>
+    JSON.stringify([holder.hash, holder.tenant ?? null, holder.name, holder.models ?? null]),
+  );
   return {
     size: holders.length,
     fingerprint: hash('sha256', lines.toSorted().join('\n')),

@@ -33,7 +33,7 @@ export function loadKeys(
     }
     const known = new Set(tenants.map(({ name }) => name));
     const list = parseKeyList(text);
-    faults.push(...list.faults);
+    for (const fault of list.faults) faults.push(fault);
     for (const { place, ...entry } of list.entries) {
       if (entry.tenant === undefined || known.has(entry.tenant)) holders.push({ ...entry, place });
       else faults.push(`${place} names a tenant that the policy does not define: ${JSON.stringify(entry.tenant)}`);
@@ -52,7 +52,17 @@ export function loadKeys(
       { code: 'keys_invalid', source: 'gateway' },
     );
   }
-  if (holders.length > 0) return createKeyRing(holders.map(({ hash, tenant, name }) => ({ hash, tenant, name })));
+  if (holders.length > 0) {
+    const modelsOf = new Map(tenants.map(({ name, models }) => [name, models]));
+    return createKeyRing(
+      holders.map(({ hash, tenant, name }) => ({
+        hash,
+        tenant,
+        name,
+        models: tenant === undefined ? undefined : modelsOf.get(tenant),
+      })),
+    );
+  }
   if (gateway.keys === undefined) return undefined;
   throw new SignalboxError(
     `the API keys of ${source} are none, so that nobody could call; add a line, which \`signalbox key new\` prints, or take \`keys\` out of define gateway`,

@@ -64,6 +64,7 @@ const readTenant = (
     'low',
   ]);
   const weight = reader.number('weight', 'number', { above: 0 }) ?? 1;
+  const models = reader.texts('models');
   const fields: { [name: string]: Value } = {};
   for (const entry of reader.rest()) {
     const value = readJson(session, place, entry.value);
@@ -78,6 +79,7 @@ const readTenant = (
     ...(tenantClass === undefined ? {} : { class: tenantClass }),
     weight,
     limits,
+    ...(models === undefined ? {} : { models }),
     fields,
     span: node.span,
   });

@@ -2,6 +2,7 @@ import type { GatewayDefinition } from '../ir.ts';
 import type { DefineNode } from '../syntax/ast.ts';
 import { defineKeys } from './catalogue/define-kinds.ts';
 import { isListenAddress } from './endpoint-address.ts';
+import { networkProblem } from './network-address.ts';
 import { createObjectReader } from './object-reader.ts';
 import type { Place, Session } from './session.ts';
 import { isTimeZone } from './time-window.ts';
@@ -39,6 +40,12 @@ export const readGateway = (session: Session, place: Place, list: DefinitionList
       'write `host:port`, as in `0.0.0.0:8080`',
     );
   };
+  const networks = reader.items('trusted_proxies');
+  for (const { text, span } of networks) {
+    const fault = networkProblem(text);
+    if (fault !== undefined)
+      session.report('E0514', span, `${JSON.stringify(text)} is no network: ${fault.problem}`, { help: fault.help });
+  }
   const timezone = reader.text('timezone');
   if (timezone !== undefined && !isTimeZone(timezone)) {
     session.report(
@@ -82,7 +89,8 @@ export const readGateway = (session: Session, place: Place, list: DefinitionList
       reportModel: reader.word('report_model', ['alias', 'real']),
       timezone,
       bodyLimit: reader.number('body_limit', 'bytes', { minimum: 1024 }),
-      trustedProxies: reader.texts('trusted_proxies'),
+      earlyHead: reader.number('early_head', 'duration', { minimum: 1 }),
+      trustedProxies: networks.map(({ text }) => text),
       keys: reader.secret('keys'),
       cors: reader.json('cors'),
       tls: cert !== undefined && key !== undefined ? { cert, key } : undefined,

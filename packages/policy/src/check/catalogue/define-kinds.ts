@@ -59,6 +59,7 @@ export const defineKeys: {
     'tls',
     'body_limit',
     'trusted_proxies',
+    'early_head',
     'cors',
     'audit',
     'shared',
@@ -66,7 +67,7 @@ export const defineKeys: {
   tier: ['endpoints', ...facts],
   endpoint: ['url', 'tier', 'name', 'weight', ...facts],
   slo: ['ttft', 'tpot', 'latency'],
-  tenant: ['keys', 'class', 'weight', 'limits'],
+  tenant: ['keys', 'class', 'weight', 'limits', 'models'],
   limit: [
     'key',
     'requests',

@@ -97,7 +97,7 @@ export const pluginCodes = {
     severity: 'error',
     title: 'invalid address',
     explanation:
-      'Addresses of endpoints are `http://` or `https://` without user, query or fragment; listeners are `host:port`.',
+      'Addresses of endpoints are `http://` or `https://` without user, query or fragment; listeners are `host:port`; networks are IP addresses, with the length of a prefix or without.',
     bad: 'define tier "8B" { model: "m", endpoints: ["10.0.0.1"] }',
     good: 'define tier "8B" { model: "m", endpoints: ["http://10.0.0.1:8000"] }',
   },
