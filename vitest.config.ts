@@ -14,13 +14,14 @@ const suites = {
       'test/edge/**',
       'test/conformance/**',
       'test/faults/**',
+      'test/soak/soak.test.ts',
     ],
     testTimeout: 30_000,
   },
   packaging: { include: ['test/packaging/**/*.test.ts'], exclude: [], testTimeout: 600_000 },
   /** Bounded, or whole with SIGNALBOX_FAULTS=full, which takes as long as it takes. */
   faults: {
-    include: ['test/faults/**/*.test.ts'],
+    include: ['test/faults/**/*.test.ts', 'test/soak/soak.test.ts'],
     exclude: [],
     testTimeout: process.env['SIGNALBOX_FAULTS'] === 'full' ? 3_600_000 : 120_000,
   },
