@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { AdmissionQueues } from './admission-queue.ts';
 import type { QueueEntry } from './admission-queue.ts';
 import type { BoundQueue } from './bound-policy.ts';
+import type { Frame } from './frame.ts';
 import type { RequestState } from './request-state.ts';
 import type { Forward, Refusal, RouteOutcome, RouteRequest } from './router.ts';
 import type { TestCore } from './program.fixture.ts';
@@ -108,6 +109,15 @@ test('at max_wait it takes the next `else`, and without one 503 queue_timeout', 
   expect(refused(late)).toMatchObject({ status: 503, code: 'queue_timeout', retryAfterSeconds: 1 });
   refused(late).finish();
   expect(bare.records[0]).toMatchObject({ verdict: 'refused', code: 'queue_timeout', queuedMs: 2000 });
+});
+
+test('a wait may be longer than timers can be set for', async () => {
+  const t = elseQueue({ maxWait: constant(60 * 86_400) });
+  forwarded(ask(t));
+  const waiting = ask(t);
+  t.time.advance(86_400_000);
+  await settle();
+  expect(waiting.outcome).toBeUndefined();
 });
 
 test("a caller's deadline ends the wait with 504", async () => {
@@ -347,7 +357,7 @@ function fairLine(): {
     admission: -1,
     maxDepth: 1000,
     overflow: 'refuse',
-    order: { kind: 'weighted_fair', key: ({ tenant }) => tenant?.name, inputWeight: 1, outputWeight: 1 },
+    order: { kind: 'weighted_fair', key: (host) => (host as Frame).tenant?.name, inputWeight: 1, outputWeight: 1 },
     with: {},
   } as BoundQueue;
   return {

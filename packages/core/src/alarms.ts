@@ -1,5 +1,6 @@
 import type { Clock } from '@signalbox/plugin-api';
 import { Frame } from './frame.ts';
+import { unlessFailed } from './plugins/guard.ts';
 import type { PolicyVersion } from './policy-version.ts';
 
 /** States of `define alarm`: on once the condition has held for as long as it says, off when `until` holds (or the condition ends). */
@@ -25,18 +26,19 @@ export function createAlarms(): Alarms {
       frame.nowMs = clock.now();
       frame.epochMs = clock.epochMs();
       for (const { index, numeric, produce } of version.policy.signals) {
-        const value = produce(frame);
+        const value = unlessFailed(() => produce(frame));
         if (numeric) frame.n[index] = typeof value === 'number' ? value : Number.NaN;
         else frame.v[index] = value;
       }
       for (const alarm of version.policy.alarms) {
         const state = states.get(alarm.name) ?? { on: false, trueSinceMs: Number.NaN };
         states.set(alarm.name, state);
-        const holds = alarm.when(frame);
+        const { when, until } = alarm;
+        const holds = unlessFailed(() => when(frame)) === true;
         if (!holds) state.trueSinceMs = Number.NaN;
         else if (state.trueSinceMs !== state.trueSinceMs) state.trueSinceMs = frame.nowMs;
         if (state.on) {
-          if (alarm.until === undefined ? !holds : alarm.until(frame)) state.on = false;
+          if (until === undefined ? !holds : unlessFailed(() => until(frame)) === true) state.on = false;
         } else if (holds && frame.nowMs - state.trueSinceMs >= alarm.forMs) state.on = true;
       }
     },

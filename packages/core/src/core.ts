@@ -23,7 +23,7 @@ import type { Standing } from './limits.ts';
 import { LiveRequest, RefusedRequest } from './live-request.ts';
 import type { RequestServices } from './live-request.ts';
 import { OVERLOADED, Pipeline, wholeSeconds } from './pipeline.ts';
-import { createPluginGuard, PluginFailure } from './plugins/guard.ts';
+import { createPluginGuard, refusalFor } from './plugins/guard.ts';
 import { createInstanceRegistry } from './plugins/instance-registry.ts';
 import { openFrame, PolicyVersion } from './policy-version.ts';
 import { createRateMeter } from './rate-meter.ts';
@@ -32,6 +32,7 @@ import type { RefusalCause } from './request-state.ts';
 import { RequestState } from './request-state.ts';
 import { createRetryBudget } from './retry-budget.ts';
 import type { EndpointTarget, ModelInfo, Router, RouteOutcome, RouteRequest } from './router.ts';
+import { withinReach } from './scheduler.ts';
 import type { Scheduler } from './scheduler.ts';
 import { createSeededRandom, spread } from './seeded-random.ts';
 import { PRIORITIES, sessionKeyOf } from './signals/signal-producers.ts';
@@ -154,7 +155,7 @@ class RoutingCore implements Core {
     this.#options = options;
     this.#clock = options.clock;
     this.#logger = logger;
-    this.#scheduler = options.scheduler;
+    this.#scheduler = withinReach(options.scheduler);
     this.#seed = (options.seed ?? 1) >>> 0;
     const random = createSeededRandom(this.#seed);
     this.#queues = new AdmissionQueues(options.maxQueuedBytes ?? MAX_QUEUED_BYTES);
@@ -163,9 +164,9 @@ class RoutingCore implements Core {
       allocate: options.allocate ?? ((byteLength) => new ArrayBuffer(byteLength)),
       random,
       ...(options.resolveSecret === undefined ? {} : { resolveSecret: options.resolveSecret }),
+      ...(options.onEndpointGone === undefined ? {} : { onGone: options.onEndpointGone }),
     });
     this.#guard = createPluginGuard(logger);
-      ...(options.onEndpointGone === undefined ? {} : { onGone: options.onEndpointGone }),
     this.#instances = createInstanceRegistry(options.clock, logger);
     const leases = createLeaseLedger(this.fleet);
     const limits = createLimitLedger();
@@ -253,6 +254,7 @@ class RoutingCore implements Core {
     const version = this.#active;
     if (version === undefined)
       throw new SignalboxError('no policy is in force', { code: 'no_policy', source: 'gateway' });
+    this.#bringFleetTo(this.#clock.now());
     // A frame of its own, with room to list every endpoint.
     const frame = new Frame({ ...version.policy.shape, shortlist: this.fleet.slotLimit + 1 });
     openFrame(frame, request, version, {
@@ -263,8 +265,13 @@ class RoutingCore implements Core {
     const state = new RequestState(version, frame, request);
     state.dry = true;
     state.shortlistSize = this.fleet.slotLimit;
-    fillSignals(state, this.#services.learned);
-    return explain(state, this.#services);
+    try {
+      fillSignals(state, this.#services.learned);
+      return explain(state, this.#services);
+    } catch (error) {
+      const { code, message, status } = refusalFor(error);
+      throw new SignalboxError(`requests like this are refused: ${message}`, { code, source: 'plugin', status });
+    }
   }
 
   limitHeaders(decision: DecisionRecord): readonly string[] {
@@ -352,7 +359,7 @@ class RoutingCore implements Core {
     this.#seed = (this.#seed + 1) >>> 0;
     const state = this.#open(version, request, spread(this.#seed));
     this.#meter.count(state.frame.nowMs);
-    if (this.fleet.engineFed > 0) this.fleet.expireSamples(state.frame.nowMs);
+    this.#bringFleetTo(state.frame.nowMs);
     try {
       fillSignals(state, this.#services.learned);
     } catch (error) {
@@ -368,21 +375,14 @@ class RoutingCore implements Core {
       await awaitSignals(state, this.#scheduler, this.#guard);
       if (left) return this.#refused(state, CLIENT_LEFT);
       if (state.request !== undefined) state.request.onAbort = undefined;
-      this.#refresh(state);
     } catch (error) {
       return this.#pluginFailed(state, error);
     }
-    return this.#decide(state);
+    return this.#refresh(state) ?? this.#decide(state);
   }
 
   #pluginFailed(state: RequestState, error: unknown): RefusedRequest {
-    if (!(error instanceof PluginFailure)) throw error;
-    return this.#refused(state, {
-      status: 500,
-      code: 'plugin_failed',
-      message: error.message,
-      retryAfterSeconds: undefined,
-    });
+    return this.#refused(state, refusalFor(error));
   }
 
   #open(version: PolicyVersion, request: RouteRequest, seed: number): RequestState {
@@ -463,7 +463,7 @@ class RoutingCore implements Core {
       }
       state.queued = true;
       this.#leavers.set(entry, leave);
-      cancel = this.#scheduler.setTimer(Math.max(0, Math.min(maxWaitMs, state.deadlineMs - nowMs)), () => {
+      cancel = this.#scheduler.setTimer(Math.max(0, Math.min(maxWaitMs, leftMs)), () => {
         if (!this.#queues.remove(entry, this.#clock.now())) return;
         // Timers may be early by part of a millisecond: what ended the wait is told by what it was set for.
         leave(leftMs <= maxWaitMs ? this.#refused(state, TOO_LATE) : this.#timedOut(entry));
@@ -483,7 +483,8 @@ class RoutingCore implements Core {
   #timedOut(entry: QueueEntry): RouteOutcome {
     const { state, place } = entry;
     const { pipeline } = this.#services;
-    this.#refresh(state);
+    const failed = this.#refresh(state);
+    if (failed !== undefined) return failed;
     if (state.frame.nowMs >= state.deadlineMs) return this.#refused(state, TOO_LATE);
     const outcome = pipeline.decide(state);
     if (outcome === 'leased') {
@@ -535,8 +536,13 @@ class RoutingCore implements Core {
 
   #offer(entry: QueueEntry): boolean {
     const { state } = entry;
-    this.#refresh(state);
+    const failed = this.#refresh(state);
     const { nowMs } = state.frame;
+    if (failed !== undefined) {
+      this.#queues.remove(entry, nowMs);
+      this.#leavers.get(entry)?.(failed);
+      return true;
+    }
     if (nowMs >= state.deadlineMs) {
       // Its timer is late: the loop was held up.
       this.#queues.remove(entry, nowMs);
@@ -567,11 +573,23 @@ class RoutingCore implements Core {
     return new LiveRequest(state, this.#services);
   }
 
-  /** Signals that depend on time or the fleet are worked out anew for each offer. */
-  #refresh(state: RequestState): void {
+  /** Signals that depend on time or the fleet are worked out anew for each offer. Gives the refusal where a plugin failed. */
+  #refresh(state: RequestState): RefusedRequest | undefined {
     state.frame.nowMs = this.#clock.now();
     if (state.version.policy.readsClock) state.frame.epochMs = this.#clock.epochMs();
-    fillSignals(state, this.#services.learned);
+    this.#bringFleetTo(state.frame.nowMs);
+    try {
+      fillSignals(state, this.#services.learned);
+      return undefined;
+    } catch (error) {
+      return this.#pluginFailed(state, error);
+    }
+  }
+
+  /** Ends what is over by now: reports of engines that are stale, ejections, waits. To be called before anything reads the fleet. */
+  #bringFleetTo(nowMs: number): void {
+    if (this.fleet.engineFed > 0) this.fleet.expireSamples(nowMs);
+    this.fleet.health.expire(nowMs);
   }
 
   /** Charges a dispatched request's estimate to its key in a fair queue. */
@@ -603,6 +621,7 @@ class RoutingCore implements Core {
     this.#cancelAlarmTick = undefined;
     const version = this.#active;
     if (version === undefined || version.policy.alarms.length === 0 || this.#closed) return;
+    this.#bringFleetTo(this.#clock.now());
     this.#alarms.sample(version, this.#clock);
     this.#cancelAlarmTick = this.#scheduler.setTimer(ALARM_TICK_MS, () => this.#startAlarms());
   }

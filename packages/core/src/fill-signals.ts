@@ -9,6 +9,8 @@ import { numberField, valueField } from './signals/signal-producers.ts';
 export function fillSignals(state: RequestState, learned: Learned): void {
   const { frame, version } = state;
   const { parsed } = frame;
+  // Columns that were filled at an earlier moment, for a decision that this one takes the place of, are old.
+  frame.stamp++;
   if (parsed !== undefined) {
     frame.promptTokens = learned.promptTokens(parsed);
     frame.outputTokens = learned.outputTokens(parsed, state.tenant);

@@ -720,6 +720,145 @@ describe('functions of plugins', () => {
     ]);
   });
 
+  const FAIL = { on_error: 'fail' };
+  /** A signal of type bool that holds until the first request is under way, and then fails. */
+  const fragile = (reads: readonly string[]): Plugin => {
+    let evaluated = 0;
+    return definePlugin({
+      name: 'fragile',
+      apiVersion: 1,
+      provides: {
+        signal: {
+          shaky: {
+            doc: 'Works twice.',
+            type: 'bool',
+            reads,
+            onError: 'fail',
+            setup: () => ({
+              evaluate() {
+                if (++evaluated > 2) throw new Error('boom');
+                return true;
+              },
+            }),
+          },
+        },
+        admission: {
+          shaky_too: {
+            doc: 'Never works.',
+            arguments: [],
+            onError: 'fail',
+            setup: () => ({
+              holds() {
+                throw new Error('boom');
+              },
+            }),
+          },
+        },
+      },
+    });
+  };
+  const from = { kind: 'plugin', plugin: 'fragile' } as const;
+
+  test('one that fails with on_error: fail in the middle of a life refuses that request, and nothing is held', async () => {
+    const b = new ProgramBuilder();
+    b.signals.push({ key: 'shaky', type: 'bool', known: 'maybe', provider: from, arguments: [] });
+    const t = testCore(
+      b.program({
+        tiers: [tier('A', 1, { maxRequests: 1 })],
+        routes: [route('default', [destination('A', [b.leastTokens()]), verdict('queue', { maxWait: constant(9) })])],
+      }),
+      { plugins: [fragile([])] },
+    );
+    const first = t.forward();
+    const waiting = [t.core.router.route(request()), t.core.router.route(request())];
+    t.time.advance(200);
+    first.finish(OK);
+    const refused = await Promise.all(waiting);
+    expect(refused).toMatchObject([{ code: 'plugin_failed' }, { code: 'plugin_failed' }]);
+    for (const one of refused) if (one.kind === 'refuse') one.finish();
+    expect(t.core.status()).toMatchObject({ queued: 0, leasesOpen: 0 });
+    t.time.advance(200);
+    expect(t.time.timers).toBe(0);
+  });
+
+  test('one that fails when another endpoint is sought refuses the request, in `else` parts and fallbacks too', () => {
+    const b = new ProgramBuilder();
+    const bad = destination('B', [scorer('broken', FAIL)]);
+    const to = (more: Partial<Destination>, ...rest: readonly Destination[]): TestCore =>
+      testCore(
+        b.program({
+          tiers: [tier('A', 1), tier('B', 2)],
+          routes: [route('default', [{ ...destination('A', [b.leastTokens()]), ...more }, ...rest])],
+        }),
+        { plugins: [plugin] },
+      );
+    const gone = { cause: 'connect', status: 0, retryAfterSeconds: Number.NaN, durationMs: 1 } as const;
+    const elsewhere = to({ with: { retry: { attempts: 0 } } }, bad);
+    const live = elsewhere.forward();
+    expect(live.next(gone)).toMatchObject({ kind: 'refuse', code: 'plugin_failed', status: 500 });
+    live.finish({ ...OK, outcome: 'upstream_error', status: 500 });
+    expect(elsewhere.core.status()).toMatchObject({ leasesOpen: 0 });
+  });
+
+  test('where no request is there to be refused, a value that fails is unknown, and an explanation says what failed', () => {
+    const b = new ProgramBuilder();
+    const shaky = { key: 'shaky_too', type: 'bool', known: 'maybe', provider: from, arguments: [] } as const;
+    b.signals.push(shaky);
+    const when = { kind: 'signal', index: 0, type: 'bool', scope: 'request', span: SPAN } as const;
+    const t = testCore(
+      b.program({
+        tiers: [tier('A', 1)],
+        routes: [route('default', [destination('A', [b.leastTokens()])])],
+        definitions: { alarms: [{ name: 'hot', when, for: 0, span: SPAN }] },
+      }),
+      { plugins: [fragile([])] },
+    );
+    t.time.advance(1000);
+    expect(t.core.status().alarms.get('hot')).toBe(false);
+    expect(t.time.timers).toBe(1);
+    expect(t.refuse()).toMatchObject({ code: 'plugin_failed' });
+    expect(() => t.core.explain(request())).toThrow(/requests like this are refused: plugin fragile\/shaky_too failed/);
+  });
+
+  test('what a property came to is not taken for what it comes to later, when a request that waits is offered anew', async () => {
+    let price = 5;
+    const market = definePlugin({
+      name: 'market',
+      apiVersion: 1,
+      provides: {
+        property: {
+          spot: {
+            doc: 'The price now.',
+            type: 'number',
+            setup: () => ({ fill: (_request, candidates, out) => void out.fill(price, 0, candidates.length) }),
+          },
+        },
+      },
+    });
+    const b = new ProgramBuilder();
+    b.properties.push({
+      key: 'spot',
+      type: 'number',
+      provider: { kind: 'plugin', plugin: 'market' },
+      arguments: [],
+    });
+    const body = { kind: 'property', index: 0, type: 'number', scope: 'candidate', span: SPAN } as const;
+    const least = { kind: 'aggregate', function: 'min', body, type: 'number', scope: 'request', span: SPAN } as const;
+    const t = testCore(
+      b.program({
+        tiers: [tier('A', 1)],
+        admission: [{ ...admission('queue', 'dear', compare('>', least, constant(3))) }],
+        routes: [route('default', [destination('A', [b.lowest('declared_order')])])],
+      }),
+      { plugins: [market] },
+    );
+    const waiting = t.core.router.route(request());
+    t.time.advance(100);
+    price = 2;
+    t.time.advance(100);
+    await expect(waiting).resolves.toMatchObject({ kind: 'forward' });
+  });
+
   test('a picker orders the shortlist; one that samples narrows what is scored', () => {
     const b = new ProgramBuilder();
     const worst = build([b.lowest('declared_order')], { pick: pick('worst') }, b);

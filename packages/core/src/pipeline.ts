@@ -10,7 +10,7 @@ import type { TargetPool } from './fleet/pool.ts';
 import { chargeable, hasRoom } from './lease.ts';
 import type { Lease, LeaseLedger } from './lease.ts';
 import type { LimitLedger } from './limits.ts';
-import { PluginFailure } from './plugins/guard.ts';
+import { refusalFor } from './plugins/guard.ts';
 import { candidateColumns, textOf } from './property-columns.ts';
 import { createRanking } from './ranking.ts';
 import type { Ranking } from './ranking.ts';
@@ -72,13 +72,7 @@ export class Pipeline {
         this.#unknownModel(state) ?? this.#admit(state) ?? this.#overTenantLimit(state) ?? this.#route(state, 0, 0)
       );
     } catch (error) {
-      if (!(error instanceof PluginFailure)) throw error;
-      return refuse(state, {
-        status: 500,
-        code: 'plugin_failed',
-        message: error.message,
-        retryAfterSeconds: undefined,
-      });
+      return refuse(state, refusalFor(error));
     }
   }
 
@@ -254,9 +248,13 @@ export class Pipeline {
   /** The `else` parts of the rule in force, from the one after the step in use. A queue is passed over: the request is under way. */
   goElse(state: RequestState): Outcome {
     state.refusal = undefined;
-    let outcome = this.#route(state, state.routeIndex, state.stepIndex + 1);
-    while (outcome === 'queued') outcome = this.#route(state, state.routeIndex, state.stepIndex + 1);
-    return outcome;
+    try {
+      let outcome = this.#route(state, state.routeIndex, state.stepIndex + 1);
+      while (outcome === 'queued') outcome = this.#route(state, state.routeIndex, state.stepIndex + 1);
+      return outcome;
+    } catch (error) {
+      return refuse(state, refusalFor(error));
+    }
   }
 
   /** Whether the rule in force has an `else` left. */

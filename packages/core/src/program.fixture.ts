@@ -22,6 +22,7 @@ import type { DecisionRecord } from '@signalbox/telemetry';
 import { createCore } from './core.ts';
 import type { Core, CoreOptions } from './core.ts';
 import type { Forward, Refusal, RequestEnd, RouteOutcome, RouteRequest } from './router.ts';
+import { MOST_DELAY_MS } from './scheduler.ts';
 import type { Scheduler } from './scheduler.ts';
 
 /** Builders for programs, requests and time, for the tests of this package. */
@@ -298,6 +299,7 @@ export class FakeTime implements Clock, Scheduler {
   }
 
   setTimer(delayMs: number, run: () => void): () => void {
+    if (!(delayMs <= MOST_DELAY_MS)) throw new RangeError(`a timer of ${delayMs} ms would go off at once`);
     const id = this.#next++;
     this.#timers.set(id, { atMs: this.nowMs + delayMs, run });
     return () => void this.#timers.delete(id);

@@ -1,6 +1,7 @@
 import type { Logger } from '@signalbox/plugin-api';
 import type { HeldInstance } from './instance-registry.ts';
 import { messageOf } from './instance-registry.ts';
+import type { RefusalCause } from '../request-state.ts';
 
 /** Thrown through a decision when a plugin with `on_error: fail` threw: the request is refused with 500 `plugin_failed`. */
 export class PluginFailure extends Error {
@@ -10,6 +11,22 @@ export class PluginFailure extends Error {
     super(`plugin ${plugin} failed`);
     this.name = 'PluginFailure';
     this.plugin = plugin;
+  }
+}
+
+/** The refusal that a plugin's failure makes of a request; throws whatever else was thrown. */
+export function refusalFor(error: unknown): RefusalCause {
+  if (!(error instanceof PluginFailure)) throw error;
+  return { status: 500, code: 'plugin_failed', message: error.message, retryAfterSeconds: undefined };
+}
+
+/** What `run` gives; undefined where a plugin failed and no request is there to be refused for it. */
+export function unlessFailed<T>(run: () => T): T | undefined {
+  try {
+    return run();
+  } catch (error) {
+    if (!(error instanceof PluginFailure)) throw error;
+    return undefined;
   }
 }
 
