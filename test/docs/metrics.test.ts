@@ -58,7 +58,15 @@ const record: DecisionRecord = {
 test('every metric is on the page of metrics with its type and labels, and every metric on the page is exposed', async () => {
   const metrics = createMetrics({
     endpoints: () => [
-      { tier: 'a', endpoint: 'a/1', inflightRequests: 0, inflightTokens: 0, healthy: true, ejections: 0 },
+      {
+        tier: 'a',
+        endpoint: 'a/1',
+        inflightRequests: 0,
+        inflightTokens: 0,
+        maxRequests: 8,
+        healthy: true,
+        ejections: 0,
+      },
     ],
     queues: () => [{ tier: 'default', class: 'normal', size: 1 }],
     panicking: () => ['a'],

@@ -34,6 +34,12 @@ export interface OverloadOptions {
   /** How long is measured, after a warm-up of 30 s. */
   readonly measuredMs: number;
   readonly seed?: number;
+  /** Facts of the tier that say how much an endpoint takes; `max_requests: 8` unless given. */
+  readonly room?: string;
+  /** Requests that an engine works on at once; `PLACES` unless given. */
+  readonly maxBatch?: number;
+  /** Called each virtual second with the core. */
+  readonly eachSecond?: (core: Core) => void;
 }
 
 export interface OverloadResult {
@@ -63,6 +69,9 @@ export async function runOverload({
   othersPerSecond,
   measuredMs,
   seed = 1,
+  room = `max_requests: ${PLACES}`,
+  maxBatch = PLACES,
+  eachSecond,
 }: OverloadOptions): Promise<OverloadResult> {
   let nowMs = 0;
   const timers = new Set<{ readonly dueMs: number; readonly run: () => void }>();
@@ -76,9 +85,8 @@ export async function runOverload({
   const engines = new Map<string, Engine>();
   const latency = findProfile({ gpu: 'A100', gpuCount: 4, modelName: MODEL });
   if (latency === undefined) throw new Error('the profile is gone');
-  for (let i = 1; i <= ENDPOINTS; i++)
-    engines.set(`A/${i}`, createEngine({ latency, maxBatch: PLACES, kvBlocks: 8192 }));
-  const core = startCore(rules, { now: () => nowMs, epochMs: () => nowMs }, scheduler, seed);
+  for (let i = 1; i <= ENDPOINTS; i++) engines.set(`A/${i}`, createEngine({ latency, maxBatch, kvBlocks: 8192 }));
+  const core = startCore(rules, room, { now: () => nowMs, epochMs: () => nowMs }, scheduler, seed);
 
   const exchanges: Exchange[] = [];
   const begin = (exchange: Exchange): void => {
@@ -108,6 +116,7 @@ export async function runOverload({
     ...arrivalsOf(mulberry(seed + 1), othersPerSecond, untilMs, pickOther),
   ].toSorted((a, b) => a.atMs - b.atMs);
   let arrived = 0;
+  let nextSecondMs = 1000;
   for (;;) {
     const arrivalMs = arrivals[arrived]?.atMs ?? Infinity;
     let dueMs = arrivalMs;
@@ -115,6 +124,7 @@ export async function runOverload({
     for (const timer of timers) dueMs = Math.min(dueMs, timer.dueMs);
     if (dueMs === Infinity) break;
     nowMs = Math.max(nowMs, dueMs);
+    for (; nextSecondMs <= nowMs; nextSecondMs += 1000) eachSecond?.(core);
     for (const timer of [...timers].filter((one) => one.dueMs <= nowMs)) if (timers.delete(timer)) timer.run();
     for (const engine of engines.values()) if ((engine.nextEventMs() ?? Infinity) <= nowMs) engine.advance(nowMs);
     // What was let out of the queue is on its way before anything else happens.
@@ -227,13 +237,14 @@ function proceed(
 
 function startCore(
   rules: string,
+  room: string,
   clock: { now(): number; epochMs(): number },
   scheduler: Scheduler,
   seed: number,
 ): Core {
   const endpoints = Array.from({ length: ENDPOINTS }, (_, i) => `"http://10.0.0.${i + 1}:8000"`).join(', ');
   const tenants = CLASSES.map((name) => `define tenant "${name}" { class: "${name}" }`).join('\n');
-  const text = `define tier "A" { model: "m", gpu: "A100", gpu_count: 4, max_requests: ${PLACES}, endpoints: [${endpoints}] }
+  const text = `define tier "A" { model: "m", gpu: "A100", gpu_count: 4, ${room}, endpoints: [${endpoints}] }
 ${tenants}
 ${rules}`;
   const { program, diagnostics } = compilePolicy({

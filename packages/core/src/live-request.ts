@@ -3,6 +3,7 @@ import type { AttemptRecord, DecisionRecord, DecisionSink } from '@signalbox/tel
 import { limitKey } from './bind-policy.ts';
 import type { BoundModifiers } from './bound-policy.ts';
 import { buildDecision } from './decision.ts';
+import { LATENCY } from './fleet/adaptive-limit.ts';
 import type { FirstTokenMeter } from './first-token-meter.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { Frame } from './frame.ts';
@@ -11,7 +12,6 @@ import { chargeable } from './lease.ts';
 import type { Lease, LeaseLedger } from './lease.ts';
 import type { Charge, LimitLedger } from './limits.ts';
 import type { Pipeline } from './pipeline.ts';
-import { refusalFor } from './plugins/guard.ts';
 import { wholeSeconds } from './pipeline.ts';
 import { requestCost } from './property-columns.ts';
 import type { RefusalCause, RequestState } from './request-state.ts';
@@ -49,6 +49,12 @@ const BACK_OFF_MS = 50;
 const BACK_OFF_MOST_MS = 2000;
 /** No server is left alone for longer than this on its word. */
 const MOST_RETRY_AFTER_MS = 300_000;
+
+/** A shorter prompt takes as long as one of so many tokens: the fixed part of a prefill, and the step under way. */
+const SHORT_PROMPT = 512;
+/** Work of a prompt token as a share of an output token's, and the least work of an answer, in output tokens. */
+const PROMPT_WEIGHT = 0.1;
+const LEAST_WORK = 16;
 
 const NOTHING: readonly never[] = Object.freeze([]);
 
@@ -112,9 +118,6 @@ export class LiveRequest implements Forward {
     this.#fail(state.lease, failure, nowMs);
     try {
       return this.#again(slot, failure, nowMs);
-    } catch (error) {
-      state.refusal = refusalFor(error);
-      return { kind: 'refuse', ...state.refusal };
     } finally {
       this.#services.released();
     }
@@ -127,8 +130,15 @@ export class LiveRequest implements Forward {
     state.ttftMs = ttftMs;
     if (state.lease !== undefined) this.#services.leases.commit(state.lease);
     if (state.stream) {
-      const { clock, firstTokens } = this.#services;
-      firstTokens.observe(this.#attempt.tier, clock.now() - state.attemptStartMs);
+      const { clock, firstTokens, fleet } = this.#services;
+      const nowMs = clock.now();
+      const waitedMs = nowMs - state.attemptStartMs;
+      firstTokens.observe(this.#attempt.tier, waitedMs);
+      if (state.lease !== undefined) {
+        const { slot, promptTokens, requestsBefore } = state.lease;
+        const latency = waitedMs / Math.max(SHORT_PROMPT, promptTokens);
+        fleet.adaptive.answered(slot, LATENCY.firstToken, latency, requestsBefore, state.attemptStartMs, nowMs);
+      }
     }
     letBodyGo(state);
   }
@@ -159,6 +169,7 @@ export class LiveRequest implements Forward {
         outputTokens: end.outputTokens,
         before: heldBefore(lease),
       });
+      if (end.outcome === 'ok' && end.upstreamStatus < 400 && !state.stream) this.#tellPlain(lease, end, nowMs);
       if (end.outcome === 'ok') services.fleet.health.succeeded(lease.slot, nowMs, lease.ejections);
       else if (end.outcome !== 'client_abort') services.fleet.health.failed(lease.slot, nowMs, lease.ejections);
     }
@@ -170,6 +181,17 @@ export class LiveRequest implements Forward {
     fillEnd(record, end);
     close(state, services, record);
     services.released();
+  }
+
+  /** A plain answer has no first token; its whole time is told, per token of its work. */
+  #tellPlain(lease: Lease, end: RequestEnd, nowMs: number): void {
+    const { attemptStartMs } = this.#state;
+    const promptTokens = end.promptTokens >= 0 ? end.promptTokens : lease.promptTokens;
+    const outputTokens = end.outputTokens >= 0 ? end.outputTokens : lease.outputTokens;
+    const work = Math.max(LEAST_WORK, PROMPT_WEIGHT * promptTokens + outputTokens);
+    const { adaptive } = this.#services.fleet;
+    const latency = (nowMs - attemptStartMs) / work;
+    adaptive.answered(lease.slot, LATENCY.wholeAnswer, latency, lease.requestsBefore, attemptStartMs, nowMs);
   }
 
   #again(slot: number, failure: AttemptFailure, nowMs: number): NextStep {
@@ -212,8 +234,7 @@ export class LiveRequest implements Forward {
     if ((repeatable || failure.cause === 'saturated' || failure.cause === 'connect') && pipeline.hasElse(state)) {
       if (pipeline.goElse(state) === 'leased') return this.#step(0);
       const { refusal } = state;
-      if (refusal !== undefined && (refusal.code === 'rejected' || refusal.code === 'plugin_failed'))
-        return { kind: 'refuse', ...refusal };
+      if (refusal !== undefined && refusal.code === 'rejected') return { kind: 'refuse', ...refusal };
     }
     return this.#refuse(failure);
   }
@@ -294,6 +315,10 @@ export class LiveRequest implements Forward {
     const asked = failure.retryAfterSeconds;
     if (failure.cause !== 'rate_limited') state.onlyRateLimited = false;
     if (asked >= 0 && !(asked >= state.smallestRetryAfter)) state.smallestRetryAfter = asked;
+    if (failure.cause === 'saturated' || failure.cause === 'rate_limited' || failure.cause === 'first_token') {
+      const { adaptive } = this.#services.fleet;
+      adaptive.overloaded(lease.slot, lease.requestsBefore, state.attemptStartMs, nowMs);
+    }
     if (failure.keepAliveRace !== true) {
       if (speaksAgainst(failure)) health.failed(lease.slot, nowMs, lease.ejections);
       if (asked > 0) health.askedToWait(lease.slot, nowMs + Math.min(MOST_RETRY_AFTER_MS, asked * 1000));

@@ -382,6 +382,8 @@ export interface EndpointFacts {
   readonly modelSize?: number;
   readonly engine?: string;
   readonly maxRequests?: number;
+  /** The limit on requests follows what the endpoint bears; `maxRequests` is then the most it may become. */
+  readonly adaptiveLimit?: boolean;
   readonly maxTokensInFlight?: number;
   readonly maxBatch?: number;
   readonly contextWindow?: number;
@@ -422,10 +424,10 @@ export interface TenantDefinition {
   readonly class?: 'critical' | 'high' | 'normal' | 'low';
   readonly weight: number;
   readonly limits: readonly string[];
-  readonly fields: { readonly [name: string]: Value };
-  readonly span: Span;
   /** Models that its keys may see and use. Absent: all. */
   readonly models?: readonly string[];
+  readonly fields: { readonly [name: string]: Value };
+  readonly span: Span;
 }
 
 /** `amount` in each window of `windowSeconds`, the unit as written: 200k/min is amount 200000, window 60; $5/h amount 5, window 3600. */

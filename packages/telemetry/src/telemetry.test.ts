@@ -46,7 +46,15 @@ function record(change: Partial<DecisionRecord> = {}): DecisionRecord {
 
 const idle: MetricsSource = {
   endpoints: () => [
-    { tier: '70B', endpoint: '70B/1', inflightRequests: 2, inflightTokens: 99, healthy: true, ejections: 0 },
+    {
+      tier: '70B',
+      endpoint: '70B/1',
+      inflightRequests: 2,
+      inflightTokens: 99,
+      maxRequests: 20,
+      healthy: true,
+      ejections: 0,
+    },
   ],
   queues: () => [{ tier: '70B', class: 'normal', size: 3 }],
   panicking: () => [],

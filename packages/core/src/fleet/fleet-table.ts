@@ -32,6 +32,7 @@ const FLOAT_COLUMNS = [
   'weight',
   'declaredWeight',
   'declaredOrder',
+  /** The limit in force: as declared, or as an adaptive limit has it at present. */
   'maxRequests',
   'maxTokensInFlight',
   'maxBatch',

@@ -4,6 +4,8 @@ import { SignalboxError } from '@signalbox/plugin-api';
 import type { RandomSource, Value } from '@signalbox/plugin-api';
 import type { Definitions, EndpointDefinition, SecretRef, TargetRef } from '@signalbox/policy';
 import type { EndpointTarget } from '../router.ts';
+import { createAdaptiveLimits } from './adaptive-limit.ts';
+import type { AdaptiveLimits } from './adaptive-limit.ts';
 import { endpointRates } from './endpoint-profile.ts';
 import type { AllocateMemory, FleetTable } from './fleet-table.ts';
 import { clearEngineColumns, clearSlot, createFleetTable, FLAG } from './fleet-table.ts';
@@ -41,6 +43,8 @@ export interface EndpointStatus {
   readonly inflightTokens: number;
   readonly queuedTokens: number;
   readonly decodeTokens: number;
+  /** Most requests in flight: `max_requests`, or what an adaptive limit makes of it at present; NaN without either. */
+  readonly maxRequests: number;
   /** Per second; NaN where unknown. */
   readonly throughput: number;
   readonly queueDepth: number;
@@ -58,12 +62,12 @@ export interface FleetOptions {
   readonly random: RandomSource;
   /** The text behind a secret reference; undefined if there is none. Without a resolver, endpoints that need a key are refused. */
   readonly resolveSecret?: (ref: SecretRef) => string | undefined;
+  /** Called when an endpoint that the policy no longer names has ended its last request. */
+  readonly onGone?: (target: EndpointTarget) => void;
 }
 
 /** A non-numeric fact about each slot, by slot; `undefined` is unknown. */
 export interface FleetTexts {
-  /** Called when an endpoint that the policy no longer names has ended its last request. */
-  readonly onGone?: (target: EndpointTarget) => void;
   readonly name: (string | undefined)[];
   readonly tier: (string | undefined)[];
   readonly model: (string | undefined)[];
@@ -90,6 +94,7 @@ export class Fleet {
   readonly table: FleetTable;
   readonly texts: FleetTexts;
   readonly health: Health;
+  readonly adaptive: AdaptiveLimits;
   readonly endpointTargets: (EndpointTarget | undefined)[] = [];
   /** Slots of the policy in force by tier, in declared order. */
   readonly #tiers = new Map<string, number[]>();
@@ -99,12 +104,12 @@ export class Fleet {
   readonly #ejection: (EjectionRules | undefined)[] = [];
   readonly #free: number[] = [];
   readonly #resolveSecret: FleetOptions['resolveSecret'];
+  readonly #onGone: FleetOptions['onGone'];
   readonly #drained = new Set<string>();
   readonly #pools = new Map<string, TargetPool>();
   #used = 0;
   #begun = false;
   #engineFed = 0;
-  readonly #onGone: FleetOptions['onGone'];
   #nextExpiryMs = -Infinity;
   #adapters: ReadonlySet<string> | undefined;
 
@@ -123,13 +128,13 @@ export class Fleet {
       labels: [],
     };
     this.#resolveSecret = options.resolveSecret;
+    this.adaptive = createAdaptiveLimits(this.table);
+    this.#onGone = options.onGone;
     this.health = createHealth(
       {
         table: this.table,
         tierSlotsOf: (slot) => this.#tiers.get(this.texts.tier[slot] ?? '') ?? [],
         rulesOf: (slot) => this.#ejection[slot] ?? DEFAULT_EJECTION,
-    this.adaptive = createAdaptiveLimits(this.table);
-    this.#onGone = options.onGone;
         changed: () => this.#changed(),
       },
       options.random,
@@ -223,14 +228,14 @@ export class Fleet {
     table.flags[slot] = 0;
     table.generation[slot] = (table.generation[slot]! + 1) | 0;
     for (const column of Object.values(this.texts) as unknown[][]) column[slot] = undefined;
+    const target = this.endpointTargets[slot];
     this.endpointTargets[slot] = undefined;
+    if (target !== undefined) this.#onGone?.(target);
     this.#free.push(slot);
     this.#used--;
     this.#changed();
   }
-    const target = this.endpointTargets[slot];
 
-    if (target !== undefined) this.#onGone?.(target);
   /** The slots of a target, one list per tier. A name that nothing defines has none. */
   membersOf(target: TargetRef): readonly (readonly number[])[] {
     if (target.kind === 'any') return [...this.#tiers.values()];
@@ -338,6 +343,7 @@ export class Fleet {
         inflightTokens: table.inflightTokens[slot]!,
         queuedTokens: table.queuedTokens[slot]!,
         decodeTokens: table.decodeTokens[slot]!,
+        maxRequests: table.maxRequests[slot]!,
         throughput: table.throughput[slot]!,
         queueDepth: table.queueDepth[slot]!,
         running: table.running[slot]!,
@@ -361,6 +367,7 @@ export class Fleet {
   #join(identity: string): number {
     const slot = this.#free.pop() ?? this.#identities.length;
     clearSlot(this.table, slot);
+    this.adaptive.clear(slot);
     this.table.flags[slot] = FLAG.used | (this.#drained.has(identity) ? FLAG.cordoned : 0);
     const hash = hashString(identity);
     this.table.hashHi[slot] = hash.hi;
@@ -376,7 +383,7 @@ export class Fleet {
     const rates = endpointRates(endpoint);
     table.flags[slot] = table.flags[slot]! & ~FLAG.draining;
     table.declaredWeight[slot] = endpoint.weight;
-    table.maxRequests[slot] = endpoint.maxRequests ?? Number.NaN;
+    this.adaptive.configure(slot, endpoint.adaptiveLimit === true, endpoint.maxRequests ?? Number.NaN);
     table.maxTokensInFlight[slot] = endpoint.maxTokensInFlight ?? Number.NaN;
     table.maxBatch[slot] = rates.maxBatch;
     table.contextWindow[slot] = endpoint.contextWindow ?? Number.NaN;

@@ -37,6 +37,7 @@ const readFacts = (session: Session, reader: ObjectReader): EndpointFacts => {
     modelSize: reader.number('model_size', 'count', { above: 0 }),
     engine: reader.word('engine', ['auto', 'vllm', 'sglang', 'tgi', 'trtllm', 'llamacpp', 'ollama', 'other']),
     maxRequests: reader.number('max_requests', 'count', { minimum: 1, whole: true }),
+    adaptiveLimit: reader.constant('adaptive_limit', 'bool') as boolean | undefined,
     maxTokensInFlight: reader.number('max_tokens_in_flight', 'count', { minimum: 1 }),
     maxBatch: reader.number('max_batch', 'count', { minimum: 1, whole: true }),
     contextWindow: reader.number('context_window', 'count', { minimum: 1 }),

@@ -638,7 +638,23 @@ describe('settings of the compiler', () => {
 
   test('a scorer that a build lacks has an error of its own', () => {
     expect(codesOf('default to any by longest_match')).toEqual(['E0232']);
-    expect(codesOf('queue when stream by adaptive_limit\ndefault to any')).toEqual(['E0232']);
+  });
+
+  test('an adaptive limit is a fact of endpoints, and a rule that names it is told so', () => {
+    expect(
+      codesOf('define tier "a" { model: "m", endpoints: ["http://h:1"], adaptive_limit: true }\ndefault to tier "a"'),
+    ).toEqual([]);
+    expect(codesOf('define tier "a" { model: "m", adaptive_limit: 20 }\ndefault to tier "a"')).toEqual(['E0511']);
+    for (const rule of ['queue when stream by adaptive_limit', 'reject when not adaptive_limit']) {
+      const { diagnostics } = compile(`${rule}\ndefault to any`);
+      expect(diagnostics.map(({ code, message, help }) => [code, message, help])).toEqual([
+        [
+          'E0201',
+          '`adaptive_limit` stands in a `define`, not in a rule',
+          'it is a fact of endpoints: write `define tier "…" { …, adaptive_limit: true }`',
+        ],
+      ]);
+    }
   });
 
   test('no manifest at all still gives the language its core', () => {

@@ -95,6 +95,11 @@ export const reportUnknownName = (
     );
     return;
   }
+  const fact = factNames[node.text];
+  if (Object.hasOwn(factNames, node.text) && fact !== undefined) {
+    session.report(options.code, span, `\`${node.text}\` stands in a \`define\`, not in a rule`, { help: fact });
+    return;
+  }
   if (session.incomplete) return;
   const near = suggest(node.text, ...options.candidates);
   session.report(
@@ -109,6 +114,11 @@ export const reportUnknownName = (
         },
   );
 };
+
+/** Names that stand in a `define` only, with where to write them. */
+const factNames: { readonly [name: string]: string } = Object.freeze({
+  adaptive_limit: 'it is a fact of endpoints: write `define tier "…" { …, adaptive_limit: true }`',
+});
 
 const namesOf = (table: NameTable): readonly string[] => [
   ...table.values.keys(),

@@ -61,7 +61,12 @@ export const builtInProperties: readonly PropertyEntry[] = [
   property('precision', { enum: PRECISIONS }, 'Number format of the weights.'),
   property('model_size', 'count', 'Parameters of the model.'),
   property('context_window', 'count', 'Tokens that prompt and output may take together.', high),
-  property('max_requests', 'count', 'Most requests that the endpoint takes at once, where the tier states it.', high),
+  property(
+    'max_requests',
+    'count',
+    'Most requests that the endpoint takes at once, where the tier states it or has an adaptive limit.',
+    high,
+  ),
   property(
     'max_tokens_in_flight',
     'count',

@@ -37,5 +37,4 @@ export const firstPartyNames: { readonly [name: string]: PluginKind } = Object.f
   code: 'signal',
   weighted_fair: 'admission',
   deadline: 'admission',
-  adaptive_limit: 'admission',
 });
