@@ -12,6 +12,7 @@ import { chargeable } from './lease.ts';
 import type { Lease, LeaseLedger } from './lease.ts';
 import type { Charge, LimitLedger } from './limits.ts';
 import type { Pipeline } from './pipeline.ts';
+import { refusalFor } from './plugins/guard.ts';
 import { wholeSeconds } from './pipeline.ts';
 import { requestCost } from './property-columns.ts';
 import type { RefusalCause, RequestState } from './request-state.ts';
@@ -118,6 +119,9 @@ export class LiveRequest implements Forward {
     this.#fail(state.lease, failure, nowMs);
     try {
       return this.#again(slot, failure, nowMs);
+    } catch (error) {
+      state.refusal = refusalFor(error);
+      return { kind: 'refuse', ...state.refusal };
     } finally {
       this.#services.released();
     }
@@ -234,7 +238,8 @@ export class LiveRequest implements Forward {
     if ((repeatable || failure.cause === 'saturated' || failure.cause === 'connect') && pipeline.hasElse(state)) {
       if (pipeline.goElse(state) === 'leased') return this.#step(0);
       const { refusal } = state;
-      if (refusal !== undefined && refusal.code === 'rejected') return { kind: 'refuse', ...refusal };
+      if (refusal !== undefined && (refusal.code === 'rejected' || refusal.code === 'plugin_failed'))
+        return { kind: 'refuse', ...refusal };
     }
     return this.#refuse(failure);
   }
