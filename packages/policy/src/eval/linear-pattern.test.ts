@@ -79,12 +79,18 @@ const pattern: fc.Arbitrary<string> = fc.letrec<{ choice: string; sequence: stri
   ),
 })).choice;
 
+/** A text that RegExp, which tries every way through groups repeated within groups, is done with in time. */
+const within = (source: string, drawn: string): string =>
+  (source.match(/\)(?:[*+]|\{2,?\})/g) ?? []).length > 1 ? [...drawn].slice(0, 4).join('') : drawn;
+
 describe('a linear pattern', () => {
   test('finds what RegExp finds', () => {
     fc.assert(
       fc.property(pattern, flags, fc.array(text, { minLength: 1, maxLength: 6 }), (source, given, drawn) => {
         // This engine finds `\B` between the halves of one character, against the standard (`/\B/u` in `A😁1`).
-        const texts = source.includes('\\B') ? drawn.map((one) => one.replaceAll(/[\ud800-\udfff]/g, '-')) : drawn;
+        const texts = drawn
+          .map((one) => (source.includes('\\B') ? one.replaceAll(/[\ud800-\udfff]/g, '-') : one))
+          .map((one) => within(source, one));
         const native = new RegExp(source, `${given}u`);
         const linear = new LinearPattern(parsePattern(source), given);
         expect(texts.map((one) => linear.test(one))).toEqual(texts.map((one) => native.test(one)));
