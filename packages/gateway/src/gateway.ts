@@ -8,7 +8,7 @@ import { hasErrors, toJsonReport } from '@signalbox/policy';
 import { createProxy } from '@signalbox/proxy';
 import type { ForwardingRules, Identity, IdentityRefusal, Proxy, UnroutedEnd } from '@signalbox/proxy';
 import type { AuditDetail, DecisionRecord, Metrics } from '@signalbox/telemetry';
-import { auditLine, createDecisionHistory, createMetrics, unroutedAuditLine } from '@signalbox/telemetry';
+import { auditLine, createDecisionHistory, createMetrics, unroutedRecord } from '@signalbox/telemetry';
 import type { AdminServer, ExplainReport, PolicyReport, ReloadReport } from './admin/admin-server.ts';
 import { splitListen, startAdminServer } from './admin/admin-server.ts';
 import type { AuditSink } from './audit/audit-sink.ts';
@@ -50,6 +50,7 @@ export interface GatewayOptions {
   readonly logger?: Logger;
   /** Whether findings are rendered with colour. */
   readonly colour?: boolean;
+  /** Called at the end of every request, of those too that no policy saw. */
   readonly onDecision?: (record: DecisionRecord) => void;
   /** Called for every reload that was tried, whatever came of it. */
   readonly onReload?: (report: ReloadReport) => void;
@@ -261,6 +262,7 @@ class RunningGateway implements Gateway {
       reportModel: definition.reportModel === 'real' ? 'real' : 'asked',
       hooks: {
         identify: (credential) => this.#identify(credential),
+        policy: () => this.#core.active?.id ?? '',
         unrouted: (end) => this.#recordUnrouted(end),
         limitHeaders: (decision) => this.#core.limitHeaders(decision),
       },
@@ -409,10 +411,9 @@ class RunningGateway implements Gateway {
 
   #recordUnrouted(end: UnroutedEnd): void {
     this.#metrics.recordUnrouted(end.status, end.code, end.durationMs);
-    if (this.#audit === undefined) return;
-    const request = { ...end, timeMs: systemClock.epochMs() };
-    const policy = this.#core.active?.id ?? '';
-    this.#audit.add(() => unroutedAuditLine(request, policy, this.#auditDetail));
+    const record = unroutedRecord({ ...end, timeMs: systemClock.epochMs() }, this.#core.active?.id ?? '');
+    this.#audit?.add(() => auditLine(record, this.#auditDetail));
+    this.#options.onDecision?.(record);
   }
 
   #pluginFigures(): { plugin: string; errors: number; invalidValues: number }[] {

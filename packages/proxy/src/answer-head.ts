@@ -26,6 +26,8 @@ const DROPPED: ReadonlySet<string> = new Set([
 export interface AnswerFacts {
   readonly requestId: string;
   readonly decision: DecisionRecord | undefined;
+  /** Id of the policy version in force, which counts where there is no decision; empty if there is none. */
+  readonly policy: string;
   /** An error code of our own, listed last in `x-signalbox-reason`. */
   readonly code: string | undefined;
   readonly upstreamMs: number;
@@ -39,7 +41,10 @@ export interface AnswerFacts {
 export function ownHeaders(facts: AnswerFacts): string[] {
   const headers = ['x-request-id', facts.requestId];
   const decision = facts.decision;
-  if (decision !== undefined) {
+  if (decision === undefined) {
+    if (facts.policy !== '') headers.push('x-signalbox-policy', headerValue(facts.policy));
+    headers.push('x-signalbox-attempts', '0');
+  } else {
     if (decision.route !== '') headers.push('x-signalbox-route', headerValue(decision.route));
     if (decision.tier !== '') headers.push('x-signalbox-tier', headerValue(decision.tier));
     if (decision.endpoint !== '') headers.push('x-signalbox-endpoint', headerValue(decision.endpoint));

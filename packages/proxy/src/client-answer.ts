@@ -172,6 +172,7 @@ export class ClientAnswer {
     return ownHeaders({
       requestId: this.requestId,
       decision,
+      policy: this.host.hooks.policy?.() ?? '',
       code,
       upstreamMs: this.upstreamMs,
       totalMs: this.ageMs,

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { ANSWER, CHAT, chat, rig } from './rig.fixture.ts';
+import type { UnroutedEnd } from './hooks.ts';
 import { json } from './upstream.fixture.ts';
 
 const errorOf = (body: string): { readonly code: string; readonly message: string; readonly param: string | null } =>
@@ -92,6 +93,85 @@ describe('bodies that are refused', () => {
       `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 5000\r\n\r\n`,
     );
     await big.until((text) => text.startsWith('HTTP/1.1 413'));
+  });
+});
+
+describe('answers that no policy decided', () => {
+  const head = 'HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ok\r\n';
+  const body = (text: string, more = 'content-type: application/json\r\n'): string =>
+    `${head}${more}content-length: ${text.length}\r\n\r\n${text}`;
+  it.each([
+    ['the models', 200, `GET /v1/models ${head}\r\n`],
+    ['an unknown path', 404, `GET /nowhere ${head}\r\n`],
+    ['an unknown model', 404, `GET /v1/models/x ${head}\r\n`],
+    ['no key', 401, `GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n`],
+    ['no key for a call', 401, `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n`],
+    ['bad JSON', 400, `POST ${CHAT} ${body('{')}`],
+    ['a foreign body', 415, `POST ${CHAT} ${body('x', 'content-type: text/plain\r\n')}`],
+    ['too much', 413, `POST ${CHAT} ${body('x'.repeat(200))}`],
+    ['two hosts', 400, `GET /v1/models ${head}host: y\r\n\r\n`],
+    ['an expectation', 417, `POST ${CHAT} ${head}expect: more\r\ncontent-length: 0\r\n\r\n`],
+    ['an upgrade', 501, `GET /v1/realtime ${head}connection: upgrade\r\nupgrade: websocket\r\n\r\n`],
+    ['a tunnel', 400, `CONNECT x:80 ${head}\r\n`],
+    ['no HTTP', 400, 'nonsense\r\n\r\n'],
+    ['headers that are too large for a stranger', 401, `GET /v1/models ${head}y: ${'y'.repeat(20_000)}\r\n\r\n`],
+  ])('carry our headers and are recorded: %s', async (_name, status, request) => {
+    const ends: UnroutedEnd[] = [];
+    const { client } = await rig(undefined, {
+      limits: { bodyBytes: 100 },
+      hooks: {
+        policy: () => 'p7 é',
+        identify: (credential) =>
+          credential === 'ok'
+            ? { kind: 'known', tenant: 'acme' }
+            : { kind: 'refuse', status: 401, code: 'invalid_api_key', message: 'no' },
+        unrouted: (end) => ends.push(end),
+      },
+    });
+    const answer = await client().send(request).answer();
+    expect(answer.status).toBe(status);
+    expect(answer.headers).toMatchObject({
+      'x-request-id': expect.stringMatching(/^[\da-f-]{36}$/) as string,
+      'x-signalbox-policy': 'p7 %C3%A9',
+      'x-signalbox-attempts': '0',
+      'server-timing': expect.stringMatching(
+        /^queue;dur=[\d.]+, decide;dur=[\d.]+, upstream;dur=[\d.]+, gateway;dur=[\d.]+$/,
+      ) as string,
+      date: expect.stringMatching(/ GMT$/) as string,
+      'content-type': 'application/json',
+    });
+    if (status === 200) expect(ends).toEqual([]);
+    else {
+      const tenant = [400, 413].includes(status) && request.startsWith(`POST ${CHAT}`) ? 'acme' : '';
+      const requestId = answer.headers['x-request-id'];
+      expect(ends).toEqual([expect.objectContaining({ status, tenant, requestId })]);
+      expect(answer.headers['x-signalbox-reason']).toBe(ends[0]?.code);
+    }
+  });
+
+  it('a body whose framing breaks off is answered with the id of its request, and recorded once', async () => {
+    const ends: UnroutedEnd[] = [];
+    const { client, time } = await rig(undefined, { hooks: { unrouted: (end) => ends.push(end) } });
+    const broken = client().send(
+      `POST ${CHAT} HTTP/1.1\r\nhost: x\r\nx-request-id: r\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{"mod\r\nno size\r\n`,
+    );
+    expect(await broken.answer()).toMatchObject({ status: 400, headers: { 'x-request-id': 'r' } });
+    await broken.closed();
+    while (ends.length === 0) await time.advance(0);
+    await time.advance(6_000);
+    expect(ends).toMatchObject([{ requestId: 'r', path: CHAT }]);
+  });
+
+  it('a connection that never says a word is closed and is no request', async () => {
+    const ends: UnroutedEnd[] = [];
+    const { client } = await rig(undefined, {
+      limits: { headersTimeoutMs: 50 },
+      hooks: { unrouted: (end) => ends.push(end) },
+    });
+    const silent = client();
+    const halting = client().send('GET /v1/models HTTP/1.1\r\nhost: x\r\n');
+    await Promise.all([silent.closed(), halting.closed()]);
+    expect(ends).toMatchObject([{ status: 408, code: 'invalid_request' }]);
   });
 });
 

@@ -643,6 +643,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
     this.host.hooks.unrouted?.({
       requestId: this.head.requestId,
       traceId: this.head.traceId,
+      tenant: this.identity?.tenant ?? '',
       path: this.path,
       status,
       code,

@@ -24,6 +24,9 @@ export interface UnroutedEnd {
   readonly requestId: string;
   /** Of the caller; empty if it named none. */
   readonly traceId: string;
+  /** Empty if the caller was not known yet, or belongs to none. */
+  readonly tenant: string;
+  /** Empty where no request could be read. */
   readonly path: string;
   /** 499 if the client left. */
   readonly status: number;
@@ -35,6 +38,8 @@ export interface UnroutedEnd {
 export interface ProxyHooks {
   /** Tells who asks by the bearer token or API key of the request, before its body is read. */
   readonly identify?: (credential: string | undefined, path: string) => Identity | IdentityRefusal;
+  /** Id of the policy version in force, for answers that no policy decided; empty before the first. */
+  readonly policy?: () => string;
   /** `x-ratelimit-*` headers for an answer, as a flat list of names and values. */
   readonly limitHeaders?: (decision: DecisionRecord) => readonly string[] | undefined;
   /** An endpoint stated its load in the header `endpoint-load-metrics` of an answer. The header is not passed on. */

@@ -148,6 +148,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     const headers = ownHeaders({
       requestId: head.requestId,
       decision: undefined,
+      policy: hooks.policy?.() ?? '',
       code,
       upstreamMs: 0,
       totalMs: 0,
@@ -175,6 +176,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       hooks.unrouted?.({
         requestId: head.requestId,
         traceId: head.traceId,
+        tenant: '',
         path: pathOf(request),
         status,
         code,
@@ -248,8 +250,31 @@ export function createProxy(options: ProxyOptions): Proxy {
       answer(request, response, head, 404, 'model_not_found', errorBody(path, 404, 'model_not_found', UNKNOWN_MODEL));
   };
 
-  const app = createApp(limits, timers, options.tls, {
+  const hangUp: HangUp = (socket, { status, code, message }, request, isRecorded) => {
+    const head = request === undefined ? undefined : headOf(request);
+    const path = request === undefined ? '' : pathOf(request);
+    const requestId = head?.requestId ?? crypto.randomUUID();
+    const headers = ownHeaders({
+      requestId,
+      decision: undefined,
+      policy: hooks.policy?.() ?? '',
+      code,
+      upstreamMs: 0,
+      totalMs: 0,
+      extra: undefined,
+      close: true,
+    });
+    headers.push('date', new Date(clock.epochMs()).toUTCString());
+    addErrorHeaders(headers, status, undefined);
+    // A connection that never said a word made no request.
+    if (!isRecorded && (socket as Socket).bytesRead > 0)
+      hooks.unrouted?.({ requestId, traceId: head?.traceId ?? '', tenant: '', path, status, code, durationMs: 0 });
+    endSocket(socket, rawAnswer(status, headers, errorBody(path, status, code, message)), timers, limits.lingerMs);
+  };
+
+  const app = createApp(limits, options.tls, {
     refuse,
+    hangUp,
     post: onPost,
     models: onModels,
     first: (socket) => unused.delete(socket),
@@ -262,21 +287,11 @@ export function createProxy(options: ProxyOptions): Proxy {
     unused.add(socket);
     socket.once('close', () => unused.delete(socket));
   });
-  const hangUp = (request: IncomingMessage, socket: Duplex, refusal: readonly [number, string, string]): void => {
-    const { requestId, traceId } = headOf(request);
-    hooks.unrouted?.({
-      requestId,
-      traceId,
-      path: pathOf(request),
-      status: refusal[0],
-      code: refusal[1],
-      durationMs: 0,
-    });
-    endSocket(socket, rawAnswer(...refusal, requestId), timers, limits.lingerMs);
-  };
-  server.on('upgrade', (request: IncomingMessage, socket: Duplex) => hangUp(request, socket, upgradeRefusal(request)));
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex) =>
+    hangUp(socket, upgradeRefusal(request), request, false),
+  );
   server.on('connect', (request: IncomingMessage, socket: Duplex) =>
-    hangUp(request, socket, [400, 'invalid_request', 'This server opens no tunnels.']),
+    hangUp(socket, { status: 400, code: 'invalid_request', message: 'This server opens no tunnels.' }, request, false),
   );
 
   let current: { readonly hasten: (options: CloseOptions) => void; readonly done: Promise<void> } | undefined;
@@ -381,9 +396,23 @@ type Refuse = (
   message: string,
 ) => void;
 
+/** What a connection is told before it is ended. */
+interface RawRefusal {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+}
+
+/**
+ * Ends a connection that carries no request, or none that we serve. `request` is what could be read of one; `isRecorded` says that its end is
+ * recorded elsewhere.
+ */
+type HangUp = (socket: Duplex, refusal: RawRefusal, request: IncomingMessage | undefined, isRecorded: boolean) => void;
+
 /** Where a request goes once the server has it. */
 interface Handlers {
   readonly refuse: Refuse;
+  readonly hangUp: HangUp;
   readonly post: (request: IncomingMessage, response: ServerResponse, routePath: string) => void;
   readonly models: (request: IncomingMessage, response: ServerResponse) => void;
   /** Called for each request before all else. */
@@ -392,7 +421,7 @@ interface Handlers {
   readonly stranger: () => Identity | IdentityRefusal | undefined;
 }
 
-function createApp(limits: ProxyLimits, timers: Timers, tls: ProxyOptions['tls'], handlers: Handlers): FastifyInstance {
+function createApp(limits: ProxyLimits, tls: ProxyOptions['tls'], handlers: Handlers): FastifyInstance {
   const { refuse } = handlers;
   const serverOptions = {
     maxHeaderSize: limits.headerBytes,
@@ -441,8 +470,7 @@ function createApp(limits: ProxyLimits, timers: Timers, tls: ProxyOptions['tls']
     exposeHeadRoutes: false,
     return503OnClosing: false,
     forceCloseConnections: false,
-    clientErrorHandler: (error, socket) =>
-      onClientError(error, socket, waiting, timers, limits.lingerMs, handlers.stranger),
+    clientErrorHandler: (error, socket) => onClientError(error, socket, waiting, handlers),
     frameworkErrors: (_error, request, reply) => {
       reply.hijack();
       refuse(request.raw, reply.raw, 404, 'not_found', 'The path cannot be read.');
@@ -511,9 +539,7 @@ function onClientError(
   error: NodeJS.ErrnoException,
   socket: Duplex,
   waiting: WeakSet<Duplex>,
-  timers: Timers,
-  lingerMs: number,
-  stranger: Handlers['stranger'],
+  handlers: Handlers,
 ): void {
   // More of what was refused already.
   if (socket.writableEnded || waiting.has(socket)) return;
@@ -526,7 +552,7 @@ function onClientError(
     waiting.add(socket);
     busy.once('finish', () => {
       waiting.delete(socket);
-      onClientError(error, socket, waiting, timers, lingerMs, stranger);
+      onClientError(error, socket, waiting, handlers);
     });
     return;
   }
@@ -537,9 +563,9 @@ function onClientError(
   }
   const overflows = error.code === 'HPE_HEADER_OVERFLOW';
   // A key that is too large to be read, or comes after too much to be read, is a key that is not known.
-  const met = overflows ? stranger() : undefined;
+  const met = overflows ? handlers.stranger() : undefined;
   if (met?.kind === 'refuse') {
-    endSocket(socket, rawAnswer(met.status, met.code, met.message, crypto.randomUUID()), timers, lingerMs);
+    handlers.hangUp(socket, met, busy?.req, busy !== undefined);
     return;
   }
   const [status, message] = overflows
@@ -547,19 +573,19 @@ function onClientError(
     : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
       ? ([408, 'The request took too long to arrive.'] as const)
       : ([400, 'The request is not valid HTTP.'] as const);
-  endSocket(socket, rawAnswer(status, 'invalid_request', message, crypto.randomUUID()), timers, lingerMs);
+  // The exchange of a request under way sees the connection close, and records that.
+  handlers.hangUp(socket, { status, code: 'invalid_request', message }, busy?.req, busy !== undefined);
 }
 
-function upgradeRefusal(request: IncomingMessage): readonly [status: number, code: string, message: string] {
+function upgradeRefusal(request: IncomingMessage): RawRefusal {
   return isH2c(request.headers.upgrade ?? '')
-    ? [400, 'invalid_request', 'This server does not upgrade to HTTP/2.']
-    : [501, 'not_implemented', 'WebSocket and other upgrades are not offered here.'];
+    ? { status: 400, code: 'invalid_request', message: 'This server does not upgrade to HTTP/2.' }
+    : { status: 501, code: 'not_implemented', message: 'WebSocket and other upgrades are not offered here.' };
 }
 
-function rawAnswer(status: number, code: string, message: string, requestId: string): string {
-  const body = errorBody('', status, code, message);
-  return (
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nx-request-id: ${requestId}\r\nx-signalbox-reason: ${code}\r\n` +
-    `${status === 401 ? 'www-authenticate: Bearer\r\n' : ''}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`
-  );
+/** An answer as bytes, for a connection that has no response object. */
+function rawAnswer(status: number, headers: readonly string[], body: string): string {
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n`;
+  for (let i = 0; i < headers.length; i += 2) head += `${headers[i] ?? ''}: ${headers[i + 1] ?? ''}\r\n`;
+  return `${head}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { auditLine, unroutedAuditLine } from './audit-line.ts';
+import { auditLine } from './audit-line.ts';
 import type { DecisionRecord } from './decision-record.ts';
+import { unroutedRecord } from './unrouted-record.ts';
 
 const RECORD: DecisionRecord = {
   v: 1,
@@ -87,17 +88,20 @@ test('a request that no policy saw has the same fields, and its time is its star
   const end = {
     requestId: 'r-2',
     traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
+    tenant: 'acme',
     path: '/v1/chat/completions',
     status: 401,
     code: 'invalid_api_key',
     durationMs: 5,
     timeMs: 1005,
   };
-  const line = JSON.parse(unroutedAuditLine(end, 'abc123', 'read')) as object;
+  const line = JSON.parse(auditLine(unroutedRecord(end, 'abc123'), 'read')) as object;
   expect(Object.keys(line)).toEqual(Object.keys(JSON.parse(auditLine(RECORD, 'read')) as object));
   expect(line).toMatchObject({
     time: '1970-01-01T00:00:01.000Z',
     trace_id: '4bf92f3577b34da6a3ce929d0e0e4736',
+    tenant: 'acme',
+    policy: 'abc123',
     verdict: 'refused',
     reason: ['invalid_api_key'],
     status: 401,

@@ -1,5 +1,5 @@
-export { auditLine, unroutedAuditLine } from './audit-line.ts';
-export type { AuditDetail, UnroutedRequest } from './audit-line.ts';
+export { auditLine } from './audit-line.ts';
+export type { AuditDetail } from './audit-line.ts';
 export { createDecisionHistory } from './decision-history.ts';
 export type { DecisionHistory } from './decision-history.ts';
 export { decisionText } from './decision-line.ts';
@@ -10,3 +10,5 @@ export { createDecisionLog, createLogger, LOG_LEVELS } from './logger.ts';
 export type { LoggerOptions, LogLevel } from './logger.ts';
 export { createMetrics } from './metrics.ts';
 export type { ConfigState, EndpointGauges, Metrics, MetricsSource, QueueGauges } from './metrics.ts';
+export { unroutedRecord } from './unrouted-record.ts';
+export type { UnroutedRequest } from './unrouted-record.ts';
