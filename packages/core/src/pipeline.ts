@@ -1,7 +1,7 @@
 // perf: runs whole for every request between its signals and its lease: no await, no look-up by name, nothing allocated per candidate.
 import { firstInOrder, firstWithinBound, frame as frameParts, hashString, md5Modulo } from '@signalbox/chwbl';
 import type { BoundAffinity, BoundDestination, BoundModifiers, BoundVerdict } from './bound-policy.ts';
-import { isOverLimit } from './bind-policy.ts';
+import { isOverLimit } from './bound-limits.ts';
 import { isKnown } from '@signalbox/plugin-api';
 import type { Value } from '@signalbox/plugin-api';
 import { FLAG } from './fleet/fleet-table.ts';

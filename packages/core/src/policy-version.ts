@@ -1,6 +1,6 @@
 import type { Value } from '@signalbox/plugin-api';
 import type { PolicyProgram } from '@signalbox/policy';
-import { isOverLimit, limitKey } from './bind-policy.ts';
+import { isOverLimit, limitKey } from './bound-limits.ts';
 import type { BoundLimit, BoundPolicy } from './bound-policy.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import { Frame } from './frame.ts';
