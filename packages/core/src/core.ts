@@ -164,7 +164,10 @@ class RoutingCore implements Core {
       allocate: options.allocate ?? ((byteLength) => new ArrayBuffer(byteLength)),
       random,
       ...(options.resolveSecret === undefined ? {} : { resolveSecret: options.resolveSecret }),
-      ...(options.onEndpointGone === undefined ? {} : { onGone: options.onEndpointGone }),
+      onGone: (target, slot) => {
+        this.#instances.forget(slot);
+        options.onEndpointGone?.(target);
+      },
     });
     this.#guard = createPluginGuard(logger);
     this.#instances = createInstanceRegistry(options.clock, logger);

@@ -344,9 +344,10 @@ export class LiveRequest implements Forward {
 
   #endAttempt(lease: Lease, outcome: AttemptOutcome): void {
     const state = this.#state;
-    this.#services.leases.release(lease);
     for (const learner of state.active?.learners ?? NOTHING) learner.ended?.(lease.slot, outcome);
     for (const learner of state.version.policy.learners) learner.ended?.(lease.slot, outcome);
+    // Last, for with it the endpoint may leave the fleet and be forgotten.
+    this.#services.leases.release(lease);
   }
 
   #learn(end: RequestEnd): void {

@@ -900,6 +900,62 @@ describe('functions of plugins', () => {
     expect(t.core.status()).toMatchObject({ versions: 1, pluginInstances: 0 });
   });
 
+  test('an endpoint that leaves is forgotten after its last request has ended, whoever asks for it then', () => {
+    const told: string[] = [];
+    const keeper = definePlugin({
+      name: 'keeper',
+      apiVersion: 1,
+      provides: {
+        scorer: {
+          kept: {
+            doc: 'Says what it is told.',
+            setup: () => ({
+              score: (_request, candidates, out) => void out.fill(0, 0, candidates.length),
+              ended: (slot) => void told.push(`ended ${slot}`),
+              forget: (slot) => void told.push(`forget ${slot}`),
+            }),
+          },
+        },
+        property: {
+          seen: {
+            doc: 'Fails to forget.',
+            type: 'number',
+            setup: () => ({
+              fill: (_request, candidates, out) => void out.fill(0, 0, candidates.length),
+              forget() {
+                throw new Error('boom');
+              },
+            }),
+          },
+        },
+      },
+    });
+    const from = { kind: 'plugin', plugin: 'keeper' } as const;
+    const kept = {
+      kind: 'function',
+      name: 'kept',
+      provider: from,
+      options: {},
+      cost: false,
+      instance: 'policy',
+      reads: [],
+      span: SPAN,
+    } as const;
+    const program = (name: string): ReturnType<ProgramBuilder['program']> => {
+      const b = new ProgramBuilder();
+      b.properties.push({ key: 'seen', type: 'number', provider: from, arguments: [] });
+      const seen = lowest({ kind: 'property', index: 0, type: 'number', scope: 'candidate', span: SPAN });
+      const by = [{ span: SPAN, terms: [{ weight: 1, scorer: kept }] }, seen];
+      return b.program({ tiers: [tier(name, 1)], routes: [route('default', [destination(name, by)])], hash: name });
+    };
+    const t = testCore(program('A'), { plugins: [keeper] });
+    const live = t.forward();
+    t.core.activate(t.core.prepare(program('B'), [keeper]));
+    expect(told).toEqual([]);
+    live.finish(OK);
+    expect(told).toEqual(['ended 0', 'forget 0']);
+  });
+
   test('a version that cannot be bound changes nothing', () => {
     const t = build([scorer('turn', { cost: true })]);
     const b = new ProgramBuilder();

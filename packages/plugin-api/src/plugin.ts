@@ -67,6 +67,8 @@ export interface PropertyInstance extends Closeable {
   fill(request: RequestView, candidates: CandidateView, out: Float64Array): void;
   /** Learns from a finished attempt at `slot`. Called for real traffic only. */
   ended?(slot: number, outcome: AttemptOutcome): void;
+  /** The endpoint at `slot` has left the fleet: the next one there is another, of which nothing is known. */
+  forget?(slot: number): void;
 }
 
 /** A numeric fact about an endpoint, computed for the request in hand. */
@@ -90,6 +92,8 @@ export interface ScorerInstance extends Closeable {
   picked?(slot: number): void;
   /** Called when the attempt at `slot` has ended. */
   ended?(slot: number, outcome: AttemptOutcome): void;
+  /** The endpoint at `slot` has left the fleet: the next one there is another, of which nothing is known. */
+  forget?(slot: number): void;
 }
 
 /**

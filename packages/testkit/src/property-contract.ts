@@ -55,6 +55,7 @@ export function propertyContract(plugin: Plugin, name: string, contract: Contrac
           outputTokens: Number.NaN,
         };
         instance.ended?.(slot, attemptOutcome(slot % 5 === 0 ? failed : { durationMs: 5000 * random.next() }));
+        instance.forget?.(Math.floor(random.next() * 400));
       }
       instance.fill(views.request, views.candidates, out);
       out.forEach((value, i) => {

@@ -65,6 +65,7 @@ export function scorerContract(plugin: Plugin, name: string, contract: ContractO
         instance.picked?.(slot);
         const failed = { ok: false, reason: 'error', status: 503, ttftMs: Number.NaN, outputTokens: Number.NaN };
         instance.ended?.(slot, attemptOutcome(round % 5 === 0 ? failed : { ttftMs: 1000 * random.next() }));
+        instance.forget?.(Math.floor(random.next() * 400));
       }
       const input = sampleInput(reads, 20, random, contract.samples);
       const views = viewsOf(input);

@@ -15,6 +15,8 @@ export interface Corrections {
    * mean of what the latest answers made of their endpoints' factors; it fades towards 1 from the fleet's last answer on, and is 1 before the first.
    */
   factor(slot: number): number;
+  /** Lets go of what was learned of the endpoint; what it taught of the fleet stays. */
+  forget(slot: number): void;
 }
 
 export interface CorrectionOptions {
@@ -83,6 +85,9 @@ export function createCorrections({ clock, windowMs, percentile }: CorrectionOpt
       }
       if (slot >= mean.length || mean[slot] !== mean[slot]) return base;
       return base + (learned[slot]! - base) * Math.exp((learnedAt[slot]! - now) / windowMs);
+    },
+    forget(slot) {
+      if (slot < mean.length) mean[slot] = Number.NaN;
     },
   };
 }

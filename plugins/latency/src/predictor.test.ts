@@ -262,3 +262,14 @@ test('the normal quantile is right to three places', () => {
   expect(normalQuantile(0.05)).toBeCloseTo(-1.6449, 3);
   expect(normalQuantile(0.999)).toBeCloseTo(3.0902, 3);
 });
+
+test('the endpoint that takes the slot of one that left is predicted like one that was not measured', () => {
+  const { predictor, at } = rig({}, [endpoint, endpoint, endpoint]);
+  for (let i = 0; i < 50; i++) for (const slot of [0, 1]) predictor.ended(slot, measured(slot === 0 ? 8 : 2));
+  for (const slot of [0, 1, 2]) at(slot);
+  for (let i = 0; i < 50; i++) for (const slot of [0, 1]) predictor.ended(slot, measured(slot === 0 ? 8 : 2));
+  expect(at(0).latency).toBeGreaterThan(3 * at(1).latency);
+  predictor.forget(0);
+  predictor.forget(900);
+  expect(at(0)).toEqual(at(2));
+});

@@ -17,6 +17,8 @@ export interface Predictor {
   start(request: RequestView, candidates: CandidateView): void;
   at(slot: number): PredictedTimes;
   ended(slot: number, outcome: AttemptOutcome): void;
+  /** The endpoint at the slot is another from now on. */
+  forget(slot: number): void;
 }
 
 /** Options that every prediction takes. */
@@ -96,6 +98,11 @@ export function createPredictor({ clock, options }: SetupContext<PredictorOption
         firstToken.learn(slot, outcome.durationMs / 1000, ttft + decode);
         decoding.learn(slot, outcome.durationMs / 1000, ttft + decode);
       }
+    },
+    forget(slot) {
+      if (slot < known.length) known[slot] = undefined;
+      firstToken.forget(slot);
+      decoding.forget(slot);
     },
   };
 }

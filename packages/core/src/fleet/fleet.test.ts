@@ -48,6 +48,19 @@ test('a removed endpoint drains, and its slot is freed with a new generation onc
   expect([fleet.slotOf('C/1'), fleet.slotOf('C/2')].toSorted()).toEqual([0, 1]);
 });
 
+test('adapters of an endpoint that has left are resident nowhere', () => {
+  const fleet = fleetOf();
+  const ledger = createLeaseLedger(fleet);
+  fleet.apply(definitions([tier('A', 1)]));
+  const slot = fleet.slotOf('A/1') ?? -1;
+  fleet.feed(slot, { loras: ['mine'] }, 0);
+  const lease = ledger.reserve(slot, 1, 1);
+  fleet.apply(definitions([]));
+  expect([...fleet.adapters()]).toEqual(['mine']);
+  if (lease !== undefined) ledger.release(lease);
+  expect([...fleet.adapters()]).toEqual([]);
+});
+
 test('definitions that do not fit are refused and change nothing', () => {
   const fleet = fleetOf(2);
   fleet.apply(definitions([tier('A', 2)]));

@@ -63,7 +63,7 @@ export interface FleetOptions {
   /** The text behind a secret reference; undefined if there is none. Without a resolver, endpoints that need a key are refused. */
   readonly resolveSecret?: (ref: SecretRef) => string | undefined;
   /** Called when an endpoint that the policy no longer names has ended its last request. */
-  readonly onGone?: (target: EndpointTarget) => void;
+  readonly onGone?: (target: EndpointTarget, slot: number) => void;
 }
 
 /** A non-numeric fact about each slot, by slot; `undefined` is unknown. */
@@ -230,7 +230,8 @@ export class Fleet {
     for (const column of Object.values(this.texts) as unknown[][]) column[slot] = undefined;
     const target = this.endpointTargets[slot];
     this.endpointTargets[slot] = undefined;
-    if (target !== undefined) this.#onGone?.(target);
+    this.#adapters = undefined;
+    if (target !== undefined) this.#onGone?.(target, slot);
     this.#free.push(slot);
     this.#used--;
     this.#changed();

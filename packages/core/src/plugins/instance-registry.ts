@@ -31,8 +31,13 @@ export interface InstanceRegistry {
   /** Sets the instance up if nobody holds it. Throws SignalboxError `plugin_missing` or `plugin_setup`. */
   acquire(spec: InstanceSpec): HeldInstance;
   release(held: HeldInstance): void;
+  /** Tells every instance that the endpoint at this slot has left the fleet. */
+  forget(slot: number): void;
   readonly size: number;
 }
+
+/** What keeps state by endpoint. */
+type Remembering = Closeable & { forget?(slot: number): void };
 
 type WithSetup = Provided & { setup?: (context: unknown) => Closeable };
 
@@ -114,6 +119,16 @@ export function createInstanceRegistry(clock: Clock, logger: Logger): InstanceRe
       }
       entry.holders++;
       return entry.held;
+    },
+
+    forget(slot) {
+      for (const { held } of entries.values()) {
+        try {
+          (held.instance as Remembering).forget?.(slot);
+        } catch (cause) {
+          logger.warn('a plugin failed to forget an endpoint', { plugin: held.label, error: messageOf(cause) });
+        }
+      }
     },
 
     release(held) {

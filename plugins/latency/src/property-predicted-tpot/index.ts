@@ -18,6 +18,7 @@ export const predictedTpot: PropertyDefinition = {
         for (let i = 0; i < candidates.length; i++) out[i] = predictor.at(candidates.slots[i]!).tpot;
       },
       ended: predictor.ended,
+      forget: predictor.forget,
     };
   },
 };

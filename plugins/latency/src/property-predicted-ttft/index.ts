@@ -18,6 +18,7 @@ export const predictedTtft: PropertyDefinition = {
         for (let i = 0; i < candidates.length; i++) out[i] = predictor.at(candidates.slots[i]!).ttft;
       },
       ended: predictor.ended,
+      forget: predictor.forget,
     };
   },
 };

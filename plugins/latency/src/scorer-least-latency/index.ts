@@ -48,6 +48,7 @@ export const leastLatency: ScorerDefinition = {
         }
       },
       ended: predictor.ended,
+      forget: predictor.forget,
     };
   },
 };

@@ -46,7 +46,7 @@ export const peakEwma: ScorerDefinition = {
   reads: ['candidate.inflight_requests'],
   setup({ clock, options }: SetupContext<{ readonly decay: number; readonly floor: number }>): ScorerInstance {
     const tauMs = options.decay * 1000;
-    const costs: number[] = [];
+    const costs: (number | undefined)[] = [];
     const measuredAt: number[] = [];
     let fleet = NaN;
     return {
@@ -89,6 +89,9 @@ export const peakEwma: ScorerDefinition = {
         const keep = Math.exp(-ageMs / tauMs);
         costs[slot] = Math.max(measured, keep * before + (1 - keep) * measured);
         measuredAt[slot] = at;
+      },
+      forget(slot) {
+        if (slot < costs.length) costs[slot] = undefined;
       },
     };
   },

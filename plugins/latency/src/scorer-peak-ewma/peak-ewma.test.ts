@@ -134,3 +134,12 @@ test('an answer of one token or none is all first token', () => {
   );
   expect(costs(0)).toEqual(close(3));
 });
+
+test('the endpoint that takes the slot of one that left was never measured', () => {
+  const { scorer, costs } = rig();
+  scorer.ended?.(0, perToken(9));
+  scorer.ended?.(1, perToken(3));
+  scorer.forget?.(0);
+  scorer.forget?.(500);
+  expect(costs(0, 0)).toEqual(close(0, 3));
+});

@@ -36,6 +36,9 @@ export const roundRobin: ScorerDefinition = {
         }
         lastTurn[slot] = ++turns;
       },
+      forget(slot) {
+        if (slot < lastTurn.length) lastTurn[slot] = 0;
+      },
     };
   },
 };

@@ -70,6 +70,15 @@ test('a newcomer is next', () => {
   expect(turn(scorer, [1, 2, 3, 1000])).toBe(1000);
 });
 
+test('the endpoint that takes the slot of one that left is a newcomer', () => {
+  const scorer = instance();
+  for (let i = 0; i < 6; i++) turn(scorer, [1, 2, 3]);
+  expect(turn(scorer, [1, 2, 3])).toBe(1);
+  scorer.forget?.(1);
+  scorer.forget?.(70_000);
+  expect(turn(scorer, [1, 2, 3])).toBe(1);
+});
+
 test('scoring without a pick takes no turn', () => {
   const scorer = instance();
   const view = candidates([{}, {}]);
