@@ -106,6 +106,7 @@ export function definitions(tiers: readonly TierDefinition[], more: Partial<Defi
       reportModel: 'alias',
       timezone: 'UTC',
       bodyLimit: 20 * 2 ** 20,
+      drain: { accept: 10, grace: 300 },
       trustedProxies: [],
     },
     tiers,

@@ -2,9 +2,6 @@ import type { Terminal } from '../cli/command.ts';
 import { EXIT_OK } from '../cli/command.ts';
 import type { Gateway } from '../gateway.ts';
 
-/** SIGTERM: how long connections are still accepted, and then how long running requests may take. */
-const ACCEPT_MS = 10_000;
-const GRACE_MS = 300_000;
 /** Ctrl-C reaches a process twice where a package manager passes it on; a second one within this time is the same key press. */
 const SAME_PRESS_MS = 500;
 /** From an interrupt to the end of the process at the latest. */
@@ -42,10 +39,9 @@ export function runUntilStopped(gateway: Gateway, terminal: Terminal): Promise<n
     process.on('SIGTERM', () => {
       if (stopping) process.exit(0);
       stopping = true;
-      terminal.err(
-        `draining: accepting for ${ACCEPT_MS / 1000} s more, then running requests have ${GRACE_MS / 1000} s\n`,
-      );
-      finish(gateway.stop({ acceptMs: ACCEPT_MS, graceMs: GRACE_MS }));
+      const { accept, grace } = gateway.definition.drain;
+      terminal.err(`draining: accepting for ${accept} s more, then running requests have ${grace} s\n`);
+      finish(gateway.stop({ acceptMs: accept * 1000, graceMs: grace * 1000 }));
     });
     process.on('SIGHUP', () => void gateway.reload());
   });

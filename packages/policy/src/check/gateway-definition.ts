@@ -18,6 +18,7 @@ export const DEFAULT_GATEWAY: GatewayDefinition = {
   reportModel: 'alias',
   timezone: 'UTC',
   bodyLimit: 20 * 1024 * 1024,
+  drain: { accept: 10, grace: 300 },
   trustedProxies: [],
 };
 
@@ -70,6 +71,10 @@ export const readGateway = (session: Session, place: Place, list: DefinitionList
     audit.require('file', 'file: "path"');
     audit.finish();
   }
+  const drain = reader.object('drain');
+  const accept = drain?.number('accept', 'duration', { minimum: 0 });
+  const grace = drain?.number('grace', 'duration', { minimum: 0 });
+  drain?.finish();
   const shared = reader.object('shared');
   const url = shared?.text('url');
   if (shared !== undefined) {
@@ -90,6 +95,10 @@ export const readGateway = (session: Session, place: Place, list: DefinitionList
       timezone,
       bodyLimit: reader.number('body_limit', 'bytes', { minimum: 1024 }),
       earlyHead: reader.number('early_head', 'duration', { minimum: 1 }),
+      drain: {
+        accept: accept ?? DEFAULT_GATEWAY.drain.accept,
+        grace: grace ?? DEFAULT_GATEWAY.drain.grace,
+      },
       trustedProxies: networks.map(({ text }) => text),
       keys: reader.secret('keys'),
       cors: reader.json('cors'),

@@ -101,6 +101,7 @@ export function programOf(table: RefTable, parts: ProgramParts): PolicyProgram {
         reportModel: 'alias',
         timezone: 'UTC',
         bodyLimit: 1,
+        drain: { accept: 10, grace: 300 },
         trustedProxies: [],
       },
       tiers: [],

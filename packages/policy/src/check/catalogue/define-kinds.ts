@@ -60,6 +60,7 @@ export const defineKeys: {
     'tls',
     'body_limit',
     'early_head',
+    'drain',
     'trusted_proxies',
     'cors',
     'audit',
