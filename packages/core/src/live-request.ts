@@ -1,6 +1,6 @@
 import type { AttemptOutcome, Clock, RandomSource } from '@signalbox/plugin-api';
 import type { AttemptRecord, DecisionRecord, DecisionSink } from '@signalbox/telemetry';
-import { limitKey } from './bind-policy.ts';
+import { limitKey } from './bound-limits.ts';
 import type { BoundModifiers } from './bound-policy.ts';
 import { buildDecision } from './decision.ts';
 import { LATENCY } from './fleet/adaptive-limit.ts';
