@@ -42,6 +42,12 @@ backend b
   server s 127.0.0.1:${upstream}
 `;
 
+const varnishConfig = (upstream: number): string => `
+vcl 4.1;
+backend default { .host = "127.0.0.1"; .port = "${upstream}"; }
+sub vcl_backend_response { set beresp.uncacheable = true; }
+`;
+
 /** Debian's nginx with what a reverse proxy needs and its defaults for the rest. */
 export async function startNginx(): Promise<Peer> {
   return startPeer(
@@ -64,12 +70,26 @@ export async function startHaproxy(): Promise<Peer> {
   );
 }
 
+/** Debian's Varnish, which stores nothing: each request is passed on. */
+export async function startVarnish(): Promise<Peer> {
+  return startPeer(
+    'varnishd',
+    ['-V'],
+    /varnish-([\d.]+)/,
+    (_folder, _port, upstream) => varnishConfig(upstream),
+    (file, folder, port) => {
+      const bounded = '-F -j none -s malloc,16m -t 0 -p thread_pools=1 -p thread_pool_min=10'.split(' ');
+      return [...bounded, '-n', join(folder, 'work'), '-a', `127.0.0.1:${port}`, '-f', file];
+    },
+  );
+}
+
 async function startPeer(
   command: string,
   versionArguments: readonly string[],
   versionIn: RegExp,
   config: (folder: string, port: number, upstream: number) => string,
-  commandLine: (file: string, folder: string) => readonly string[],
+  commandLine: (file: string, folder: string, port: number) => readonly string[],
 ): Promise<Peer> {
   const said = spawnSync(command, versionArguments, { encoding: 'utf8' });
   if (said.error !== undefined)
@@ -83,7 +103,7 @@ async function startPeer(
   const port = await freePort();
   const file = join(folder, 'peer.conf');
   writeFileSync(file, config(folder, port, upstreamPort));
-  const child = spawn(command, commandLine(file, folder), { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(command, commandLine(file, folder, port), { stdio: ['ignore', 'ignore', 'pipe'] });
   let err = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text));
   await listening(port, child, () => `${version} ended: ${err}`);
