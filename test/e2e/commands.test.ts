@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { signalbox, signalboxWithInput } from './support/command.fixture.ts';
+import { signalbox, signalboxWithInput, spawnSignalbox, untilFirstBytes } from './support/command.fixture.ts';
 
 let folder: string;
 beforeAll(() => {
@@ -105,16 +105,68 @@ describe('check', () => {
     expect(code).toBe(1);
     expect(err).toMatch(/^signalbox check: cannot read .*missing\.route: there is no such file\n$/);
   });
+
+  test('a file that is not there hides nothing of the others', async () => {
+    const good = write('beside.route', `${TIERS}default to tier "8B" by least_tokens\n`);
+    const bad = write('wrong.route', `${TIERS}default to tier "9B" by least_tokens\n`);
+    const text = await run('check', 'missing.route', good, bad);
+    expect(text).toMatchObject({ code: 1, out: '' });
+    expect(text.err).toContain('wrong.route:3:');
+    expect(text.err).toContain('missing.route: there is no such file');
+    const json = await run('check', '--format', 'json', bad, 'missing.route');
+    expect(json.code).toBe(1);
+    expect((JSON.parse(json.out) as { diagnostics: unknown[] }).diagnostics).toHaveLength(1);
+    expect(await run('check', good, 'missing.route')).toMatchObject({ code: 1, out: 'the policy is in order\n' });
+    const layout = await run('fmt', '--check', 'missing.route', write('laid.route', 'default  to tier "8B"\n'));
+    expect(layout).toMatchObject({ code: 1, out: 'laid.route would change\n' });
+    expect(layout.err).toContain('missing.route: there is no such file');
+  });
 });
 
 describe('usage', () => {
   test('no command, an unknown command, an unknown option and a missing argument exit with 2 and say what is expected', async () => {
-    for (const args of [[], ['chekc'], ['check', '--wrong', 'x'], ['check'], ['check', '--format', 'xml', 'x']]) {
+    for (const args of [
+      ['serve', 'x', '--listen', 'nowhere'],
+      ['dev', '--admin', '127.0.0.1:99999'],
+      [],
+      ['chekc'],
+      ['check', '--wrong', 'x'],
+      ['check'],
+      ['check', '--format', 'xml', 'x'],
+    ]) {
       const { code, err } = await run(...args);
       expect(code, args.join(' ')).toBe(2);
       expect(err.length).toBeGreaterThan(20);
       expect(err).not.toMatch(/at .*\.ts:\d/);
     }
+  });
+
+  test('what the system refuses is one clear sentence and exit code 1', async () => {
+    for (const args of [
+      ['dev', 'missing.route'],
+      ['serve', 'missing.route'],
+      ['serve', '.'],
+      ['explain', 'missing.route', '-'],
+    ]) {
+      const { code, err } = await run(...args);
+      expect(code, args.join(' ')).toBe(1);
+      expect(err).toMatch(/^signalbox \w+: cannot read \S+: (?:there is no such file|it is a directory.*)\n$/);
+    }
+    const policy = write('nowhere.route', `${TIERS}default to tier "8B" by least_tokens\n`);
+    const { code, err } = await run('serve', policy, '--open', '--admin', '127.0.0.1:0', '--listen', '203.0.113.1:80');
+    expect({ code, err }).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^signalbox serve: .*EADDRNOTAVAIL.*\n$/),
+    });
+    const folderAsInput = spawnSignalbox(['key', 'hash'], folder, [openSync(folder, 'r'), 'pipe', 'pipe']);
+    expect(folderAsInput).toMatchObject({ code: 1, err: expect.stringMatching(/^signalbox key hash: EISDIR.*\n$/) });
+  });
+
+  test('a reader that goes away ends nothing with a stack trace', async () => {
+    const lines = Array.from({ length: 500 }, (_, i) => `route "r${i}" when foo${i} > 3 to tier "8B" by least_tokens`);
+    const file = write('many.route', TIERS + lines.join('\n'));
+    const { code, err } = await untilFirstBytes(['check', '--format', 'json', file], folder);
+    expect({ code, err }).toEqual({ code: 1, err: '' });
   });
 
   test('help teaches: every command has a page with usage and options', async () => {

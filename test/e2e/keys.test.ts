@@ -261,7 +261,8 @@ test('serve says why it does not start open, and starts open with --open', async
 
 test('bug-80: neither keys nor prompts stand in anything that the gateway emits: logs at every level, records, metrics, admin answers, audit file, error texts', async () => {
   let emitted = '';
-  const destination = { write: (line: string) => void (emitted += line) };
+  const lines: string[] = [];
+  const destination = { write: (line: string) => void lines.push(line) };
   const logger = createLogger({ level: 'trace', destination });
   const wrong = 'sk-wrong-key-that-must-not-be-shown';
   const prompt = 'a prompt that nobody may read';
@@ -297,7 +298,11 @@ test('bug-80: neither keys nor prompts stand in anything that the gateway emits:
   await at.gateway.stop({ graceMs: 0 });
   const audit = readFileSync(at.path('audit.ndjson'), 'utf8');
   expect(audit.trim().split('\n')).toHaveLength(6);
-  emitted += audit;
+  const logged = lines
+    .map((line) => JSON.parse(line) as { readonly msg: string; readonly status: number })
+    .filter(({ msg }) => msg === 'request');
+  expect(logged.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 200, 200, 400, 401, 404]);
+  emitted += lines.join('') + audit;
   expect(emitted).toContain('"request_id"');
   expect(emitted).toContain('invalid_api_key');
   for (const secret of [

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams, SpawnSyncOptions, StdioOptions } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { runCommandLine } from '../../../packages/gateway/src/cli/run.ts';
 import { COMMANDS } from '../../../packages/gateway/src/commands/commands.ts';
@@ -32,14 +32,32 @@ export async function signalbox(args: readonly string[], cwd: string): Promise<F
 
 /** Runs `signalbox ARGS` to its end, in a process of its own with this standard input. */
 export function signalboxWithInput(args: readonly string[], cwd: string, input: string): Finished {
+  return finished(args, { cwd, input });
+}
+
+/** The same with these files as standard input, output and error. */
+export function spawnSignalbox(args: readonly string[], cwd: string, stdio: StdioOptions): Finished {
+  return finished(args, { cwd, stdio });
+}
+
+function finished(args: readonly string[], options: SpawnSyncOptions): Finished {
   const { status, stdout, stderr } = spawnSync(process.execPath, [...nodeArguments, ...args], {
-    cwd,
-    input,
+    ...options,
     encoding: 'utf8',
     env,
     timeout: 60_000,
   });
   return { code: status, out: stdout, err: stderr };
+}
+
+/** Runs `signalbox ARGS` in a process of its own, whose standard output is closed by its reader after the first bytes. */
+export async function untilFirstBytes(args: readonly string[], cwd: string): Promise<Omit<Finished, 'out'>> {
+  const child = spawn(process.execPath, [...nodeArguments, ...args], { cwd, env });
+  let err = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text));
+  child.stdout.once('data', () => child.stdout.destroy());
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
+  return { code, err };
 }
 
 /** A `signalbox` that runs on. */

@@ -40,12 +40,17 @@ export async function runCommandLine(
       );
       return EXIT_USAGE;
     }
-    if (isSignalboxError(error)) {
+    if (isSignalboxError(error) || isSystemError(error)) {
       terminal.err(`signalbox ${command.name}: ${error.message}\n`);
       return EXIT_FAILED;
     }
     throw error;
   }
+}
+
+/** Whether the operating system refused something: a file, a directory, an address. Its message names what and why. */
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'code' in error;
 }
 
 /** The command whose name is the longest prefix of the words: `plugin new` before `plugin`. */

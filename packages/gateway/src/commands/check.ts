@@ -8,11 +8,13 @@ import {
   renderText,
   sortDiagnostics,
 } from '@signalbox/policy';
+import { isSignalboxError } from '@signalbox/plugin-api';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from '../cli/command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from '../cli/command.ts';
 import { createPolicyLoader } from '../policy/load-policy.ts';
+import type { LoadedPolicy } from '../policy/load-policy.ts';
 import { VERSION } from '../version.ts';
 
 const FORMATS = ['text', 'json', 'sarif', 'github'];
@@ -59,9 +61,17 @@ Each finding has a code; signalbox explain-code E0203 tells more about it.`,
     const diagnostics: Diagnostic[] = [];
     const sources = new Map<string, string>();
     const notices: string[] = [];
+    const unreadable: string[] = [];
     let fixed = 0;
     for (const path of input.positionals) {
-      let loaded = loader.load(path);
+      let loaded: LoadedPolicy;
+      try {
+        loaded = loader.load(path);
+      } catch (error) {
+        if (!isSignalboxError(error)) throw error;
+        unreadable.push(error.message);
+        continue;
+      }
       if (input.flag('fix')) {
         const made = writeFixes(terminal.cwd, loaded.diagnostics);
         if (made > 0) {
@@ -69,15 +79,17 @@ Each finding has a code; signalbox explain-code E0203 tells more about it.`,
           loaded = loader.load(path);
         }
       }
-      diagnostics.push(...loaded.diagnostics);
-      notices.push(...loaded.notices);
+      for (const finding of loaded.diagnostics) diagnostics.push(finding);
+      for (const notice of loaded.notices) notices.push(notice);
       for (const [file, text] of loaded.sources) sources.set(file, text);
     }
     if (fixed > 0) terminal.err(`made ${fixed} ${fixed === 1 ? 'fix' : 'fixes'}\n`);
-    report(format, sortDiagnostics(diagnostics), sources, input.positionals.length, terminal);
+    report(format, sortDiagnostics(diagnostics), sources, input.positionals.length - unreadable.length, terminal);
+    for (const message of unreadable) terminal.err(`signalbox check: ${message}\n`);
     for (const notice of notices) terminal.err(`note: ${notice}\n`);
     const warned = diagnostics.some(({ severity }) => severity === 'warning');
-    return Promise.resolve(hasErrors(diagnostics) || (warned && input.flag('deny-warnings')) ? EXIT_FAILED : EXIT_OK);
+    const failed = unreadable.length > 0 || hasErrors(diagnostics) || (warned && input.flag('deny-warnings'));
+    return Promise.resolve(failed ? EXIT_FAILED : EXIT_OK);
   },
 };
 
@@ -93,6 +105,7 @@ function report(
     return terminal.out(`${renderSarif(diagnostics, sources, { toolVersion: VERSION }).trimEnd()}\n`);
   if (format === 'github') return terminal.out(renderAnnotations(diagnostics, sources));
   if (diagnostics.length > 0) return terminal.err(renderText(diagnostics, sources, { color: terminal.colour }));
+  if (files === 0) return;
   return terminal.out(`${files === 1 ? 'the policy is' : `${files} policies are`} in order\n`);
 }
 

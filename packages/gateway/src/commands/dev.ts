@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { decisionText } from '@signalbox/telemetry';
@@ -47,10 +46,7 @@ policy can be tried on a laptop. Edits of the file take effect while it runs. Wi
     const timeScale = Number(input.text('speed') ?? 1);
     if (!(timeScale > 0 && timeScale <= 1000))
       throw new UsageError(`--speed must be a number above 0 and at most 1000, got "${input.text('speed')}"`);
-    const [given] = input.positionals;
-    const policyPath = given ?? QUICKSTART;
-    if (given !== undefined && !existsSync(resolve(terminal.cwd, given)))
-      throw new UsageError(`there is no file ${given}`);
+    const [policyPath = QUICKSTART] = input.positionals;
     const fleet = createSimulatedFleet({ timeScale });
     const shownPath = relative(terminal.cwd, resolve(terminal.cwd, policyPath));
     return runGateway(

@@ -20,7 +20,7 @@ export const explainCodeCommand: Command = {
     if (!isDiagnosticCode(wanted)) {
       const near = suggest(wanted, Object.keys(diagnosticCodes));
       throw new UsageError(
-        `there is no code "${code}"${near === undefined ? '' : `; did you mean ${near}?`} Without a code, all are listed.`,
+        `there is no code "${code}"${near === undefined ? '.' : `; did you mean ${near}?`} Without a code, all are listed.`,
       );
     }
     terminal.out(explainCode(wanted));

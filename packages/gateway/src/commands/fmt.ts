@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { isSignalboxError } from '@signalbox/plugin-api';
 import { formatPolicy, hasErrors, renderText } from '@signalbox/policy';
 import type { Command } from '../cli/command.ts';
 import { EXIT_FAILED, EXIT_OK } from '../cli/command.ts';
@@ -21,7 +22,15 @@ formatting twice changes nothing.
   run(input, terminal) {
     let failed = false;
     for (const path of input.positionals) {
-      const text = path === '-' ? readFileSync(0, 'utf8') : readPolicyText(resolve(terminal.cwd, path));
+      let text: string;
+      try {
+        text = path === '-' ? readFileSync(0, 'utf8') : readPolicyText(resolve(terminal.cwd, path));
+      } catch (error) {
+        if (!isSignalboxError(error)) throw error;
+        terminal.err(`signalbox fmt: ${error.message}\n`);
+        failed = true;
+        continue;
+      }
       const result = formatPolicy(text, { file: path === '-' ? 'standard input' : path });
       if (hasErrors(result.diagnostics)) {
         terminal.err(

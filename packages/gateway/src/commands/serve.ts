@@ -1,6 +1,7 @@
 import { createDecisionLog, createLogger, createLogStream, decisionText, LOG_LEVELS } from '@signalbox/telemetry';
 import type { LogLevel } from '@signalbox/telemetry';
 import type { Logger } from '@signalbox/plugin-api';
+import { splitListen } from '../admin/admin-server.ts';
 import type { Command, CommandInput, Terminal } from '../cli/command.ts';
 import { EXIT_FAILED, UsageError } from '../cli/command.ts';
 import { PolicyRefused, startGateway } from '../gateway.ts';
@@ -80,10 +81,20 @@ function readLogLevel(input: CommandInput): LogLevel {
   return level as LogLevel;
 }
 
+function readAddress(input: CommandInput, option: string): string | undefined {
+  const address = input.text(option);
+  try {
+    if (address !== undefined) splitListen(address);
+  } catch (error) {
+    throw new UsageError(`--${option}: ${(error as Error).message}`);
+  }
+  return address;
+}
+
 /** The options that serve and dev share. */
 export function commonOptions(input: CommandInput, terminal: Terminal, policyPath: string): GatewayOptions {
-  const listen = input.text('listen');
-  const admin = input.text('admin');
+  const listen = readAddress(input, 'listen');
+  const admin = readAddress(input, 'admin');
   return {
     policyPath,
     cwd: terminal.cwd,
