@@ -83,6 +83,8 @@ function engineOptions(endpoint: EndpointDefinition, timeScale: number, pacer: P
   return {
     model: model ?? 'simulated',
     speed,
+    // a model whose name does not tell its size, or a GPU that nobody has measured
+    speedIfUnknown: DEFAULT_SPEED,
     timeScale,
     pacer,
     ...(maxBatch === undefined ? {} : { maxBatch }),

@@ -319,6 +319,11 @@ describe('other routes', () => {
     expect(engine.profile).toMatchObject({ gpu: 'L4-24GB', provenance: 'estimated' });
     expect(engine.engine.kvBlocks).toBe(Math.floor((engine.profile?.kvTokensCapacity ?? 0) / 16));
     await expect(start({ speed: { gpu: 'L5', modelSize: '8B' } })).rejects.toThrow(/L5.*did you mean L4-24GB/s);
+    const rates = { tokensPerSecond: 200, prefillTokensPerSecond: 20_000 };
+    const unknown = await start({ speed: { gpu: 'L5', modelSize: '8B' }, speedIfUnknown: rates });
+    expect(unknown.profile).toBeUndefined();
+    const known = await start({ speed: { gpu: 'L4', modelSize: '8B' }, speedIfUnknown: rates });
+    expect(known.profile?.gpu).toMatch(/^L4/);
   });
 });
 

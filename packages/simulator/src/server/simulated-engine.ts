@@ -29,6 +29,12 @@ import type { EmbeddingBody, GenerationBody, RequestProblem } from './request-bo
 import { createRequestLog } from './request-log.ts';
 import type { RequestLog } from './request-log.ts';
 
+/** Tokens per second: output of one sequence alone, and prompt. */
+interface Rates {
+  readonly tokensPerSecond: number;
+  readonly prefillTokensPerSecond: number;
+}
+
 /** How a simulated engine is started. */
 export interface SimulatedEngineOptions extends Omit<EngineOptions, 'latency' | 'maxAdapters'> {
   /** The model it serves. */
@@ -43,10 +49,9 @@ export interface SimulatedEngineOptions extends Omit<EngineOptions, 'latency' | 
    * Where its speed comes from: a profile, a look-up of one (`modelName` defaults to `model`), or plain rates. Default: plain rates
    * of 30 output and 8,000 prompt tokens per second.
    */
-  readonly speed?:
-    | LatencyModel
-    | ProfileQuery
-    | { readonly tokensPerSecond: number; readonly prefillTokensPerSecond: number };
+  readonly speed?: LatencyModel | ProfileQuery | Rates;
+  /** Its speed where `speed` is a look-up that finds no profile; default: that is an error. */
+  readonly speedIfUnknown?: Rates;
   /** Default 127.0.0.1. */
   readonly host?: string;
   /** Default 0: a free one. */
@@ -274,7 +279,7 @@ export async function startSimulatedEngine(options: SimulatedEngineOptions): Pro
   };
 }
 
-function resolveSpeed({ model, speed }: SimulatedEngineOptions): {
+function resolveSpeed({ model, speed, speedIfUnknown }: SimulatedEngineOptions): {
   readonly latency: LatencyModel;
   readonly profile?: Profile;
 } {
@@ -286,6 +291,7 @@ function resolveSpeed({ model, speed }: SimulatedEngineOptions): {
   }
   const profile = findProfile({ modelName: model, ...speed });
   if (profile === undefined) {
+    if (speedIfUnknown !== undefined) return { latency: latencyFromRates(speedIfUnknown) };
     throw new TypeError(
       `no hardware profile for ${JSON.stringify(speed)}: the GPU, precision or model size is unknown; did you mean ${suggestGpus(speed.gpu).join(', ')}?`,
     );
