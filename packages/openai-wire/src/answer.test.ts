@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { answerError, answerUsage, isContextExceeded, restoreModel } from './answer.ts';
 import { errorBody, errorEvent } from './error-envelope.ts';
+import { isJson } from './json-scanner.ts';
 import { estimateTokens, TokenRatio } from './token-estimate.ts';
 
 const fixtures = new URL('../fixtures/', import.meta.url);
@@ -24,6 +25,16 @@ describe('recorded plain answers', () => {
     });
     const out = new TextDecoder().decode(restoreModel(bytes, 'alias'));
     expect(out).toBe(new TextDecoder().decode(bytes).replace(JSON.stringify(value.model), '"alias"'));
+  });
+
+  it.each(answers)('%s: is JSON, and no part of it is', (name) => {
+    const bytes = new Uint8Array(readFileSync(new URL(name, fixtures)));
+    const end = new TextDecoder().decode(bytes).trimEnd().length;
+    const whole: number[] = [];
+    for (let cut = 0; cut < bytes.length; cut++) if (isJson(bytes.subarray(0, cut))) whole.push(cut);
+    expect(whole.every((cut) => cut >= end)).toBe(true);
+    expect(isJson(bytes)).toBe(true);
+    expect(isJson(encoder.encode(`${new TextDecoder().decode(bytes)}{}`))).toBe(false);
   });
 
   it('an answer that is no JSON stays as it is', () => {

@@ -1,5 +1,6 @@
 export { answerError, answerUsage, isContextExceeded, restoreModel } from './answer.ts';
 export { dialectOf, errorBody, errorEvent, errorType } from './error-envelope.ts';
+export { isJson } from './json-scanner.ts';
 export { multipartBoundary } from './multipart.ts';
 export { parseRequest } from './parse-request.ts';
 export type { ParseOptions } from './parse-request.ts';

@@ -348,6 +348,18 @@ export function decodeValue(bytes: Uint8Array, start: number, end: number): unkn
   return JSON.parse(decoder.decode(bytes.subarray(start, end)));
 }
 
+/** Whether the bytes are one whole JSON value, with white space around it at most. */
+export function isJson(bytes: Uint8Array): boolean {
+  const scanner = new JsonScanner(bytes, 0, bytes.length, 512);
+  try {
+    scanner.value(0);
+    return scanner.peek() === -1;
+  } catch (fault) {
+    if (!(fault instanceof JsonFault)) throw fault;
+    return false;
+  }
+}
+
 /**
  * Span [start, end) of the value of member `name` at the top level of the object in [from, to); undefined if it has none or the text
  * stops being JSON before it. The text behind the member is not looked at.

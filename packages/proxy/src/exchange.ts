@@ -5,6 +5,7 @@ import {
   dialectOf,
   errorEvent,
   isContextExceeded,
+  isJson,
   multipartBoundary,
   NO_USAGE,
   parseRequest,
@@ -579,8 +580,13 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
       this.relayRefusal(call, body);
       return;
     }
-    const isJson = isJsonType(call.headers['content-type']) && call.headers['content-encoding'] === undefined;
-    if (isJson) {
+    const isJsonAnswer = isJsonType(call.headers['content-type']) && call.headers['content-encoding'] === undefined;
+    // The mere close of a connection does not tell that nothing is missing.
+    if (isJsonAnswer && !isFramed(call.headers) && !isJson(body)) {
+      this.fail(call, 'error', this.stores ? 502 : call.status);
+      return;
+    }
+    if (isJsonAnswer) {
       this.usage = answerUsage(body);
       if (this.alias !== undefined) body = restoreModel(body, this.alias);
     }

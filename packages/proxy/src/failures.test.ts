@@ -75,6 +75,29 @@ describe('before the commit point an attempt is replaced', () => {
     expect(router.last.failures).toMatchObject([{ cause: 'error', status: 200 }]);
   });
 
+  it('an answer that only the close of its connection ends, unless it is whole JSON', async () => {
+    const text = JSON.stringify(ANSWER);
+    const closed = (body: string, type = 'application/json'): string =>
+      `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\n\r\n${body}`;
+    const ask = async (first: string, path = CHAT): Promise<readonly [body: string, failures: unknown]> => {
+      const { upstream, router, client } = await rig(twice);
+      upstream.onRequest = ({ socket }, index) =>
+        index === 0 ? socket.end(first) : socket.write(json(200, { second: true }));
+      const answer = await client().post(path, chat()).answer();
+      expect(answer.status).toBe(200);
+      expect(router.leases).toBe(0);
+      return [answer.body, router.last.failures];
+    };
+    for (const cut of [0, 1, 20, text.length - 1])
+      expect(await ask(closed(text.slice(0, cut)))).toMatchObject([
+        '{"second":true}',
+        [{ cause: 'error', status: 200 }],
+      ]);
+    expect(await ask(closed(`${text}\n`))).toEqual([`${text}\n`, []]);
+    expect(await ask(closed('half', 'text/plain'))).toEqual(['half', []]);
+    expect(await ask(closed('half'), '/v1/responses')).toEqual(['half', []]);
+  });
+
   it('bug-18: a reset on a reused connection is marked as a keep-alive race', async () => {
     const { upstream, router, client } = await rig(twice);
     const one = client();
