@@ -1,6 +1,6 @@
 import type { Frame } from './frame.ts';
 import type { BoundLimit } from './bound-policy.ts';
-import type { LimitLedger } from './limits.ts';
+import type { Charge, LimitLedger } from './limits.ts';
 import { frame as frameParts } from '@signalbox/chwbl';
 import { textOf } from './property-columns.ts';
 
@@ -16,23 +16,40 @@ export function limitKey(limit: BoundLimit, frame: Frame): string | undefined {
   return frameParts(parts);
 }
 
+type Limits = ReadonlyMap<string, BoundLimit>;
+
 /** Whether this request would exceed the limit, or one that it is a share of. False where it does not apply. */
-export function isOverLimit(
-  limits: ReadonlyMap<string, BoundLimit>,
-  name: string,
-  frame: Frame,
-  ledger: LimitLedger,
-): boolean {
-  const charge = { inputTokens: frame.promptTokens, outputTokens: frame.outputTokens, cost: 0 };
-  const seen = new Set<string>();
-  for (
-    let limit = limits.get(name);
-    limit !== undefined && !seen.has(limit.definition.name);
-    limit = limits.get(limit.parent ?? '')
-  ) {
-    seen.add(limit.definition.name);
+export function isOverLimit(limits: Limits, name: string, frame: Frame, ledger: LimitLedger): boolean {
+  const charge = estimateOf(frame);
+  return lineageOf(limits, name).some((limit) => {
     const key = limitKey(limit, frame);
-    if (key !== undefined && ledger.wouldExceed(limit.definition, key, charge, frame.nowMs)) return true;
+    return key !== undefined && ledger.wouldExceed(limit.definition, key, charge, frame.nowMs);
+  });
+}
+
+/** Seconds until the limit and those that it is a share of have room for this request, at least 1. */
+export function limitRetryAfter(limits: Limits, name: string, frame: Frame, ledger: LimitLedger): number {
+  const charge = estimateOf(frame);
+  let seconds = 1;
+  for (const limit of lineageOf(limits, name)) {
+    const key = limitKey(limit, frame);
+    if (key === undefined) continue;
+    seconds = Math.max(seconds, ledger.retryAfterSeconds(limit.definition, key, charge, frame.nowMs));
   }
-  return false;
+  return seconds;
+}
+
+/** The limit, the one that it is a share of, and so on. */
+function lineageOf(limits: Limits, name: string): readonly BoundLimit[] {
+  const lineage: BoundLimit[] = [];
+  let limit = limits.get(name);
+  while (limit !== undefined && !lineage.includes(limit)) {
+    lineage.push(limit);
+    limit = limits.get(limit.parent ?? '');
+  }
+  return lineage;
+}
+
+function estimateOf(frame: Frame): Charge {
+  return { inputTokens: frame.promptTokens, outputTokens: frame.outputTokens, cost: 0 };
 }

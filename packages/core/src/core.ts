@@ -243,6 +243,7 @@ class RoutingCore implements Core {
     this.fleet.apply(version.program.definitions, this.#clock.now());
     const before = this.#active;
     this.#active = version;
+    version.enforce();
     before?.supersede();
     this.#alarms.keep(version.policy.alarms.map((alarm) => alarm.name));
     this.#queues.keep(queueKeys(version.policy));

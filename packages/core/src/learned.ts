@@ -76,9 +76,9 @@ export function createLearned(): Learned {
       let means = models.get(model);
       if (means === undefined) {
         means = { charsPerToken: FIRST_CHARS_PER_TOKEN, output: FIRST_OUTPUT_TOKENS, outputByTenant: new Map() };
-        remember(models, model, means, MOST_MODELS);
         lastModel = undefined;
       }
+      remember(models, model, means, MOST_MODELS);
       // A handful of tokens is mostly chat template and says little of the text.
       if (promptChars >= 64 && promptTokens > 0) {
         const ratio = Math.min(8, Math.max(1, promptChars / promptTokens));
@@ -96,15 +96,14 @@ export function createLearned(): Learned {
     sessionTokens: (session) => sessions.get(session) ?? Number.NaN,
 
     observeSession(session, tokens) {
-      sessions.delete(session);
       remember(sessions, session, tokens, MOST_SESSIONS);
     },
   };
 }
 
-/** Sets a key, forgetting the oldest where there are too many: names come from callers. */
+/** Sets a key, forgetting the one that was set the longest ago where there are too many: names come from callers. */
 function remember<T>(map: Map<string, T>, key: string, value: T, most: number): void {
-  if (map.size >= most && !map.has(key)) {
+  if (!map.delete(key) && map.size >= most) {
     for (const oldest of map.keys()) {
       map.delete(oldest);
       break;

@@ -192,6 +192,26 @@ test("a tenant's own limits refuse with 429 without a rule", () => {
   expect(t.send({ tenant: 'b' }).kind).toBe('forward');
 });
 
+test('who has used up what its limit is a share of is told when there is room in that', () => {
+  const b = new ProgramBuilder();
+  const key = b.signal('tenant.id');
+  const t = testCore(
+    b.program({
+      tiers: [tier('A', 1)],
+      routes: [route('default', [destination('A', [b.leastTokens()])])],
+      definitions: {
+        limits: [
+          limit('part', [key], { requests: { amount: 100, windowSeconds: 60 }, shareOf: 'whole' }),
+          limit('whole', [], { requests: { amount: 1, windowSeconds: 60 } }),
+        ],
+        tenants: [{ name: 'a', keys: [], weight: 1, limits: ['part'], fields: {}, span: SPAN }],
+      },
+    }),
+  );
+  t.forward({ tenant: 'b' });
+  expect(t.refuse({ tenant: 'a' })).toMatchObject({ status: 429, code: 'rate_limited', retryAfterSeconds: 63 });
+});
+
 test('answers tell where the caller stands in the tightest limit, on refusals too', () => {
   const b = new ProgramBuilder();
   const key = b.signal('tenant.id');

@@ -1,6 +1,6 @@
 import type { Value } from '@signalbox/plugin-api';
 import type { PolicyProgram } from '@signalbox/policy';
-import { isOverLimit, limitKey } from './bound-limits.ts';
+import { isOverLimit, limitRetryAfter } from './bound-limits.ts';
 import type { BoundLimit, BoundPolicy } from './bound-policy.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import { Frame } from './frame.ts';
@@ -79,6 +79,11 @@ export class PolicyVersion {
     this.#retireIfDone();
   }
 
+  /** It is in force, maybe for the second time. */
+  enforce(): void {
+    this.#superseded = false;
+  }
+
   /** Another version is in force, or this one never will be. */
   supersede(): void {
     this.#superseded = true;
@@ -98,17 +103,9 @@ export class PolicyVersion {
     return sessionOf(frame);
   }
 
-  /** Seconds after which a request over this limit may succeed. */
+  /** Seconds after which a request over this limit, or one that it is a share of, may succeed. */
   limitRetryAfter(name: string, frame: Frame, ledger: LimitLedger): number {
-    const limit = this.limitsByName.get(name);
-    const key = limit === undefined ? undefined : limitKey(limit, frame);
-    if (limit === undefined || key === undefined) return 1;
-    return ledger.retryAfterSeconds(
-      limit.definition,
-      key,
-      { inputTokens: frame.promptTokens, outputTokens: frame.outputTokens, cost: 0 },
-      frame.nowMs,
-    );
+    return limitRetryAfter(this.limitsByName, name, frame, ledger);
   }
 
   /** Seconds until the last of the limits that this request exceeds has room for it; 1 if it exceeds none. */

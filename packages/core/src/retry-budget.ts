@@ -10,6 +10,9 @@ const SHARE = 0.1;
 const PER_SECOND = 1;
 /** What a tier starts with and may save up. */
 const MOST = 10;
+/** Ten tenths are one, whatever their sum is in floating point. */
+const ROUNDING = 1e-9;
+const MOST_TIERS = 1024;
 
 /** Full budgets for every tier. Outlives policy versions. */
 export function createRetryBudget(): RetryBudget {
@@ -20,7 +23,11 @@ export function createRetryBudget(): RetryBudget {
   const of = (tier: string): { left: number; atMs: number } => {
     if (tier === lastTier) return last;
     let budget = tiers.get(tier);
-    if (budget === undefined) tiers.set(tier, (budget = { left: MOST, atMs: Number.NaN }));
+    if (budget === undefined) {
+      // Tiers come from policies; those of long ago are forgotten together.
+      if (tiers.size >= MOST_TIERS) tiers.clear();
+      tiers.set(tier, (budget = { left: MOST, atMs: Number.NaN }));
+    }
     lastTier = tier;
     last = budget;
     return budget;
@@ -35,7 +42,7 @@ export function createRetryBudget(): RetryBudget {
       if (budget.atMs === budget.atMs)
         budget.left = Math.min(MOST, budget.left + ((nowMs - budget.atMs) / 1000) * PER_SECOND);
       budget.atMs = nowMs;
-      if (budget.left < 1) return false;
+      if (budget.left < 1 - ROUNDING) return false;
       budget.left -= 1;
       return true;
     },

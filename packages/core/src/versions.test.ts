@@ -52,6 +52,20 @@ test('two hundred reloads under traffic: each request ends on its version, none 
   expect(core.endpoints().map((row) => row.slot)).toEqual([0, 1]);
 });
 
+test('a version that is put in force again while it is still needed stays when its requests have ended', () => {
+  const time = new FakeTime();
+  const core = createCore({ clock: time, scheduler: time });
+  const [first, second] = [core.prepare(policy(1)), core.prepare(policy(2))];
+  core.activate(first);
+  const live = core.router.route(request());
+  core.activate(second);
+  core.activate(first);
+  if (live instanceof Promise || live.kind !== 'forward') throw new Error('expected a forward');
+  live.finish(OK);
+  expect([first.retired, second.retired]).toEqual([false, true]);
+  expect(core.status()).toMatchObject({ versions: 1, policy: { generation: first.generation } });
+});
+
 test('a version that was prepared and is not wanted can be let go, and not be put in force after that', () => {
   const time = new FakeTime();
   const core = createCore({ clock: time, scheduler: time });

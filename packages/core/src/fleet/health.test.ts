@@ -59,6 +59,17 @@ test('under 80 % success over ten attempts or more ejects', () => {
   expect(healthy(fleet)).toEqual([1, 2, 3]);
 });
 
+test.each([10, 20, 35, 50])('80 %% success of %i attempts is enough, less is not', (attempts) => {
+  const fleet = fleetOf(4);
+  for (let i = 0; i < attempts; i++) {
+    if (i % 5 === 4) fail(fleet, 0, 1, 7);
+    else fleet.health.succeeded(0, 7, 0);
+  }
+  expect(healthy(fleet)).toEqual([0, 1, 2, 3]);
+  fail(fleet, 0, 1, 7);
+  expect(healthy(fleet)).toEqual([1, 2, 3]);
+});
+
 test('whatever fails, at most half of the tier is ejected', () => {
   fc.assert(
     fc.property(

@@ -6,6 +6,8 @@ import type { FleetTable } from './fleet-table.ts';
 
 const MIN_ATTEMPTS = 10;
 const WINDOW_MS = 30_000;
+/** Counts that decay are never whole: success of just the least share is enough. */
+const ROUNDING = 1e-9;
 const JITTER = 0.2;
 /** After this long without an ejection the next one is as short as the first. */
 const FORGET_AFTER_MS = 300_000;
@@ -129,7 +131,8 @@ export function createHealth(neighbours: HealthNeighbours, random: RandomSource)
       if ((flags & FLAG.ejected) !== 0) return;
       const attempts = table.attemptsDecayed[slot]!;
       const { failures, minSuccess } = neighbours.rulesOf(slot);
-      const unreliable = attempts >= MIN_ATTEMPTS && table.failuresDecayed[slot]! > attempts * (1 - minSuccess);
+      const failuresAllowed = attempts * (1 - minSuccess) + ROUNDING;
+      const unreliable = attempts >= MIN_ATTEMPTS - ROUNDING && table.failuresDecayed[slot]! > failuresAllowed;
       if ((flags & FLAG.halfOpen) !== 0 || table.failuresInRow[slot]! >= failures || unreliable) eject(slot, nowMs);
     },
 
