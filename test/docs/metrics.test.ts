@@ -75,6 +75,7 @@ test('every metric is on the page of metrics with its type and labels, and every
     audit: () => ({ written: 1, dropped: 0 }),
   });
   metrics.config.hash = 'abc';
+  metrics.config.unfed = ['kv_cache_used'];
   metrics.record(record);
   const text = await metrics.expose();
   const types = new Map([...text.matchAll(/^# TYPE (\S+) (\w+)$/gm)].map(([, name = '', type = '']) => [name, type]));

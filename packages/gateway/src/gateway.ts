@@ -21,6 +21,7 @@ import { keyFiles, loadKeys } from './keys/load-keys.ts';
 import type { LoadedPolicy, PolicyLoader } from './policy/load-policy.ts';
 import { createPolicyLoader, findingsText } from './policy/load-policy.ts';
 import { createPolicyWatcher } from './policy/policy-watcher.ts';
+import { unfedProperties } from './policy/unfed-properties.ts';
 import { watchEventLoop } from './overload-guard.ts';
 import { BUILTIN_PLUGINS } from './plugins/builtin-plugins.ts';
 import { importPlugin } from './plugins/plugin-packages.ts';
@@ -388,10 +389,24 @@ class RunningGateway implements Gateway {
     this.#metrics.config.lastSuccessful = true;
     this.#metrics.config.lastSuccessEpochSeconds = Date.now() / 1000;
   }
+    this.#tellUnfed(unfedProperties(version.program));
 
   #setKeys(keys: KeyRing | undefined): void {
     const before = this.#keys;
     this.#keys = keys;
+  /** Says once of each property that nothing feeds it; metric and policy report say it for as long as it lasts. */
+  #tellUnfed(properties: readonly string[]): void {
+    const { config } = this.#metrics;
+    for (const property of properties.filter((name) => !config.unfed.includes(name)))
+      this.#logger.warn(
+        'a property is unknown for every endpoint: no reports of engines are read; the rest of the rule decides',
+        {
+          property,
+        },
+      );
+    config.unfed = properties;
+  }
+
     if (keys?.fingerprint === before?.fingerprint) return;
     if (keys === undefined) this.#logger.warn('no API keys are asked for any more');
     else this.#logger.info('API keys are in force', { count: keys.size });
@@ -438,6 +453,7 @@ class RunningGateway implements Gateway {
       endpoints: this.#core.endpoints(),
     };
   }
+      unfed: this.#metrics.config.unfed,
 
   #explain(body: unknown): ExplainReport {
     const request = readExplainRequest(body, systemClock.now());

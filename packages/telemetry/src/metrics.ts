@@ -50,6 +50,8 @@ export interface ConfigState {
   lastSuccessful: boolean;
   lastSuccessEpochSeconds: number;
   hash: string;
+  /** Properties that the policy reads and nothing feeds. */
+  unfed: readonly string[];
 }
 
 export interface Metrics {
@@ -101,7 +103,14 @@ export function createMetrics(source: MetricsSource): Metrics {
   const shed = new Map<string, number>();
   const decisions = createHistogram(DECISION_BOUNDS);
   let models = new Set<string>();
-  const config: ConfigState = { reloads: 0, failures: 0, lastSuccessful: false, lastSuccessEpochSeconds: 0, hash: '' };
+  const config: ConfigState = {
+    reloads: 0,
+    failures: 0,
+    lastSuccessful: false,
+    lastSuccessEpochSeconds: 0,
+    hash: '',
+    unfed: [],
+  };
 
   function record(decision: DecisionRecord): void {
     const model = models.has(decision.model) ? decision.model : 'other';
@@ -282,6 +291,9 @@ export function createMetrics(source: MetricsSource): Metrics {
   );
   define('config_hash_info', 'The policy version in force', 'gauge', () =>
     config.hash === '' ? [] : [{ labels: { hash: config.hash }, value: 1 }],
+  );
+  define('config_unfed_info', 'Properties that the policy reads and nothing feeds', 'gauge', () =>
+    config.unfed.map((property) => ({ labels: { property }, value: 1 })),
   );
 
   return {

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { silentLogger, type Logger } from '../../../packages/plugin-api/src/index.ts';
 import { startGateway, type Gateway, type ReloadReport } from '../../../packages/gateway/src/gateway.ts';
 import { signalbox } from '../../e2e/support/command.fixture.ts';
 import { eventually } from '../../e2e/support/gateway.fixture.ts';
@@ -32,7 +33,10 @@ interface GatewayBed {
 }
 
 /** The whole gateway over one server. `arrange` lays out the policy's folder and says where the file is. */
-async function gatewayBed(arrange: (folder: string, text: string) => string): Promise<GatewayBed> {
+async function gatewayBed(
+  arrange: (folder: string, text: string) => string,
+  logger: Logger = silentLogger,
+): Promise<GatewayBed> {
   const upstream = new FaultUpstream();
   const origin = await upstream.listen();
   upstream.onRequest = () => plain(ANSWER);
@@ -44,6 +48,7 @@ async function gatewayBed(arrange: (folder: string, text: string) => string): Pr
     policyPath: path,
     listen: '127.0.0.1:0',
     admin: '127.0.0.1:0',
+    logger,
     onReload: (report) => reloads.push(report),
   });
   onTestFinished(async () => {
@@ -121,6 +126,31 @@ test('bug-66: without reports the load in flight decides, and the policy is warn
   writeFileSync(join(folder, 'policy.route'), oneTier('', rule)(['http://127.0.0.1:9']));
   const { out, err } = await signalbox(['check', 'policy.route'], folder);
   expect(out + err).toContain('kv_cache_used');
+});
+
+test('bug-66: what nothing reports is told once in the log, and by metric and policy report for as long as it is read', async () => {
+  const warned: unknown[] = [];
+  const logger: Logger = { ...silentLogger, warn: (_message, fields) => void warned.push(fields?.['property']) };
+  const { gateway, path, policy } = await gatewayBed(plainFile, logger);
+  const told = async (): Promise<object> => {
+    const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+    const { unfed } = (await (await fetch(`${gateway.adminUrl}/-/policy`)).json()) as { readonly unfed: unknown };
+    return { metric: metrics.match(/^signalbox_config_unfed_info\{.*$/gm) ?? [], unfed };
+  };
+  const both = { metric: ['signalbox_config_unfed_info{property="kv_cache_used"} 1'], unfed: ['kv_cache_used'] };
+  for (const rule of [
+    'by 0.5 * lowest(kv_cache_used) + 0.5 * least_requests',
+    'where (kv_cache_used ?? 0%) < 80% by least_requests',
+    'by lowest(kv_cache_used)',
+  ]) {
+    writeFileSync(path, policy(`default to tier "tier" ${rule}`));
+    expect(await gateway.reload()).toMatchObject({ ok: true });
+    expect(await told()).toEqual(both);
+  }
+  expect(warned).toEqual(['kv_cache_used']);
+  writeFileSync(path, policy('default to tier "tier" by least_requests'));
+  await gateway.reload();
+  expect(await told()).toEqual({ metric: [], unfed: [] });
 });
 
 test('bug-67: the policy in force is told by header, metric and admin call, and changes when it does', async () => {

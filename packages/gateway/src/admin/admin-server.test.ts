@@ -28,6 +28,7 @@ const source: AdminSource = {
     since: '',
     keys: null,
     lastReload: { ok: true, text: '' },
+    unfed: [],
     endpoints: [],
   }),
   explain: (body) => Promise.resolve({ explanation: body, text: 'because' }),

@@ -39,6 +39,8 @@ export interface PolicyReport {
   /** API keys in force; null where none are asked for. */
   readonly keys: number | null;
   readonly lastReload: { readonly ok: boolean; readonly text: string };
+  /** Properties that the policy reads and nothing feeds, so that they are unknown for every endpoint. */
+  readonly unfed: readonly string[];
   readonly endpoints: readonly unknown[];
 }
 

@@ -1,6 +1,5 @@
 import { relative, resolve } from 'node:path';
 import { createOptionChecker } from '@signalbox/config';
-import { ENGINE_FED_KEYS, UNFED_KEYS } from '@signalbox/core';
 import type { Plugin } from '@signalbox/plugin-api';
 import { toManifest } from '@signalbox/plugin-api';
 import { unsupportedParts } from '@signalbox/core';
@@ -10,6 +9,8 @@ import { BUILTIN_PLUGINS } from '../plugins/builtin-plugins.ts';
 import type { PluginFinder, PluginPackage } from '../plugins/plugin-packages.ts';
 import { createPluginFinder } from '../plugins/plugin-packages.ts';
 import { createPolicyReader, policyRoot, readPolicyText } from './policy-files.ts';
+import type { TextsByPath } from './policy-watcher.ts';
+import { UNPROVIDED } from './unfed-properties.ts';
 
 /** What came of compiling one policy file and all that it imports. */
 export interface LoadedPolicy {
@@ -20,8 +21,8 @@ export interface LoadedPolicy {
   readonly notices: readonly string[];
   /** Texts by the file id that spans carry, for rendering. */
   readonly sources: Sources;
-  /** Absolute paths of every file that took part, present or not, for the watcher. */
-  readonly paths: readonly string[];
+  /** What was read of every file that took part, present or not, for the watcher. */
+  readonly texts: TextsByPath;
   /** The plugin packages that `use` statements found, by package name. */
   readonly packages: ReadonlyMap<string, PluginPackage>;
 }
@@ -36,9 +37,6 @@ export interface PolicyLoaderOptions {
   /** In place of the first-party plugins. */
   readonly plugins?: readonly Plugin[];
 }
-
-/** What this gateway cannot tell a policy, because it does not poll engines. */
-const UNPROVIDED: readonly string[] = [...UNFED_KEYS, ...ENGINE_FED_KEYS];
 
 /**
  * Compiles policy files from disk. One loader serves one policy for as long as it runs: which plugin packages may load is settled when
@@ -90,7 +88,7 @@ export function createPolicyLoader({
       });
       const sources = new Map(files.map((file) => [file.path, file.text]));
       const notices = program === undefined ? [] : unsupportedParts(program);
-      return { program, diagnostics, notices, sources, paths: [absolute, ...reader.paths], packages };
+      return { program, diagnostics, notices, sources, texts: new Map([[absolute, text], ...reader.texts]), packages };
     },
   };
 }
