@@ -1,34 +1,29 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Attempt, AttemptFailure, Forward, Refusal, RequestEnd, RouteOutcome } from '@signalbox/core';
 import {
-  answerUsage,
   dialectOf,
-  errorEvent,
-  isContextExceeded,
-  isJson,
   multipartBoundary,
   NO_USAGE,
   parseRequest,
-  restoreModel,
   ScannedRequest,
-  spliceBody,
-  SseReader,
   type Usage,
 } from '@signalbox/openai-wire';
 import type { DecisionRecord } from '@signalbox/telemetry';
+import type { AnswerRelay, RelayOwner, TellableError } from './answer-relay.ts';
+import { planAttempt } from './attempt-plan.ts';
 import { ClientAnswer, type ErrorAnswer, type UpstreamHead } from './client-answer.ts';
 import { collectBody } from './collect-body.ts';
+import { breakOffEvents, EventRelay } from './event-relay.ts';
 import type { ExchangeHost, LiveExchange } from './exchange-host.ts';
 import { earlyFailure, failureOf, refusalOf, retryAfterOf } from './failure.ts';
 import type { Identity } from './hooks.ts';
-import { UNKNOWN_MODEL } from './models.ts';
 import type { LiveItem } from './live-list.ts';
-import { isEventStream, isFramed, isJsonType, isReadable } from './media-types.ts';
+import { isEventStream, isReadable } from './media-types.ts';
+import { UNKNOWN_MODEL } from './models.ts';
+import { PlainRelay } from './plain-relay.ts';
 import type { RequestHead } from './request-head.ts';
 import { ProxyRouteRequest } from './route-request.ts';
 import { WheelEntry } from './timer-wheel.ts';
-import { toSend } from './released-body.ts';
-import { upstreamHeaders } from './upstream-headers.ts';
 import { UpstreamCall, type CallOwner, type UpstreamHeaders } from './upstream-call.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -58,13 +53,13 @@ type Phase =
  * One request from its first byte to its end. It owns every timer, every upstream call and the lease of the request, so that whatever
  * happens (an answer, a failure, a client that leaves, a shutdown) passes through `end`, once.
  */
-export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
+export class Exchange extends WheelEntry implements CallOwner, LiveExchange, RelayOwner {
   livePrevious: LiveItem | undefined = undefined;
   liveNext: LiveItem | undefined = undefined;
 
-  private readonly host: ExchangeHost;
+  readonly host: ExchangeHost;
+  readonly answer: ClientAnswer;
   private readonly request: IncomingMessage;
-  private readonly answer: ClientAnswer;
   private readonly path: string;
   private readonly upstreamPath: string;
   private readonly head: RequestHead;
@@ -84,11 +79,8 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
   /** A connection that was kept alive turned out to be dead: this request trusts no other. */
   private raced = false;
 
-  private reader: SseReader | undefined;
-  private held: Uint8Array[] = [];
-  private heldBytes = 0;
-  /** A plain answer is held until it is whole. */
-  private holding = false;
+  private relay: AnswerRelay | undefined;
+  /** The client's name for the model, where the answer is to be given it back. */
   private alias: string | undefined;
   private dropUsage = false;
   private usage: Usage = NO_USAGE;
@@ -97,8 +89,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
   private failedMs = 0;
   private ttftMs: number = Number.NaN;
   /** The head went out before the upstream said anything: the attempt is final, and its failure an error event. */
-  private early = false;
-  private lastEventMs = 0;
+  early = false;
   private backoffMs: number = NEVER;
   private closeMs: number = NEVER;
   private status = 0;
@@ -153,7 +144,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
   /** Ends whatever still runs because the process stops. */
   shutDown(): void {
     // To the endpoint it is as if the client had left: nothing speaks against it.
-    if (this.opened()) this.breakOff('draining', 'The gateway is shutting down.', 'client_abort');
+    if (this.opened()) this.broken({ code: 'draining', message: 'The gateway is shutting down.' }, 'client_abort');
     else if (this.phase !== 'closing' && this.phase !== 'done') {
       this.call?.cancel();
       if (this.phase === 'routing') this.route?.onAbort?.();
@@ -257,31 +248,16 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
       this.fail(call, 'timeout', 0);
       return;
     }
-    const injectsUsage =
-      this.wantsStream && isTextual(parsed.kind) && !parsed.includeUsage && attempt.target.engine !== 'other';
-    const renamed = attempt.model !== undefined && attempt.model !== this.asked;
-    const body = spliceBody(parsed, {
-      model: attempt.model,
-      includeUsage: injectsUsage,
-      set: attempt.set,
-      drop: attempt.drop,
-    });
+    const plan = planAttempt({ head: this.head, parsed, upstreamPath: this.upstreamPath }, attempt);
     const call = new UpstreamCall(this, attempt, now);
     this.call = call;
     this.phase = 'attempt';
-    this.reader = undefined;
-    this.held = [];
-    this.heldBytes = 0;
-    this.holding = false;
-    this.alias = renamed && this.understood && host.reportModel === 'asked' ? this.asked : undefined;
-    this.dropUsage = injectsUsage;
+    this.relay = undefined;
+    this.alias = plan.renamed && host.reportModel === 'asked' ? this.asked : undefined;
+    this.dropUsage = plan.dropUsage;
     this.rearm();
-    // Events and usage can be read only where the answer is not compressed.
-    const headers = upstreamHeaders(this.head, attempt, this.understood || this.wantsStream);
-    const path = attempt.target.basePath + this.upstreamPath;
-    const options = { path, method: 'POST', body: toSend(body, headers, this.wantsStream), headers } as const;
-    if (this.raced) host.pools.dispatchFresh(attempt.target, options, call);
-    else host.pools.dispatch(attempt.target, options, call, now);
+    if (this.raced) host.pools.dispatchFresh(attempt.target, plan.options, call);
+    else host.pools.dispatch(attempt.target, plan.options, call, now);
   }
 
   callStarted(call: UpstreamCall): void {
@@ -299,135 +275,29 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
       this.fail(call, failureOf(status), status);
       return;
     }
-    const streams = status >= 200 && status < 300 && isEventStream(headers['content-type']);
-    if (this.early && !(streams && isPlain(headers))) {
+    const isStream = status >= 200 && status < 300 && isEventStream(headers['content-type']);
+    if (this.early && !(isStream && isPlain(headers))) {
       this.failEarly('error', status);
       return;
     }
-    if (streams) {
-      this.openStream(call, headers);
-      return;
-    }
-    const limit = this.alias === undefined ? this.host.limits.heldAnswerBytes : this.host.limits.rewrittenAnswerBytes;
-    const declared = Number(headers['content-length']);
-    this.holding = (this.understood || status >= 400) && !(declared > limit);
-    if (!this.holding) this.commitPlain(call);
+    this.relay = this.relayOf(call, headers, isStream);
+    this.relay.begin();
   }
 
-  private openStream(call: UpstreamCall, headers: UpstreamHeaders): void {
-    if (!isPlain(headers)) {
-      // Events that we cannot read are relayed as bytes.
-      this.commitPlain(call);
-      return;
-    }
-    this.reader = new SseReader({
-      dialect: dialectOf(this.path),
-      alias: this.alias,
-      dropUsageFrames: this.dropUsage,
-      maxEventBytes: this.host.limits.eventBytes,
-    });
+  private relayOf(call: UpstreamCall, headers: UpstreamHeaders, isStream: boolean): AnswerRelay {
+    const { alias } = this;
+    if (isStream && isPlain(headers))
+      return new EventRelay(this, call, { dialect: dialectOf(this.path), alias, dropUsage: this.dropUsage });
+    // Events that we cannot read are relayed as bytes.
+    return new PlainRelay(this, call, { alias, understood: this.understood && !isStream, stores: this.stores });
   }
 
   callData(call: UpstreamCall, chunk: Buffer): void {
-    if (call !== this.call) return;
-    if (this.reader !== undefined) this.streamData(call, this.reader, chunk);
-    else if (this.holding) this.holdAnswer(call, chunk);
-    else this.relay(chunk);
-  }
-
-  private streamData(call: UpstreamCall, reader: SseReader, chunk: Buffer): void {
-    const before = reader.events;
-    const out = reader.push(chunk);
-    const committed = this.phase === 'relay';
-    if (reader.events > before || reader.done) this.lastEventMs = this.host.clock.now();
-    if (committed) {
-      if (out.length > 0) this.relay(out);
-      if (reader.error !== undefined) this.endByEngineError();
-      else if (reader.overflowed)
-        this.breakOff('upstream_error', 'An event of the upstream was too long.', 'upstream_error');
-      return;
-    }
-    if (reader.events > 0 || reader.done) {
-      this.commitStream(call, out);
-      if (reader.error !== undefined) this.endByEngineError();
-      return;
-    }
-    if (reader.error !== undefined) {
-      this.fail(call, failureOf(reader.error.status || 200, reader.error.code), reader.error.status || 200);
-      return;
-    }
-    if (out.length > 0) {
-      this.held.push(out);
-      this.heldBytes += out.length;
-    }
-    if (reader.overflowed || this.heldBytes > this.host.limits.heldStreamBytes) this.fail(call, 'error', 200);
-  }
-
-  private holdAnswer(call: UpstreamCall, chunk: Buffer): void {
-    this.held.push(chunk);
-    this.heldBytes += chunk.length;
-    const limit = this.alias === undefined ? this.host.limits.heldAnswerBytes : this.host.limits.rewrittenAnswerBytes;
-    if (this.heldBytes <= limit) return;
-    const held = this.held;
-    this.held = [];
-    this.holding = false;
-    this.commitPlain(call);
-    for (const piece of held) this.relay(piece);
+    if (call === this.call) this.relay?.data(chunk);
   }
 
   callEnd(call: UpstreamCall): void {
-    if (call !== this.call) return;
-    if (this.reader !== undefined) {
-      this.endStream(call, this.reader);
-      return;
-    }
-    if (this.holding) {
-      this.answerHeld(call);
-      return;
-    }
-    this.answer.end();
-    this.finish('ok', this.status);
-  }
-
-  private endStream(call: UpstreamCall, reader: SseReader): void {
-    const rest = reader.end();
-    const complete = reader.isComplete(isFramed(call.headers));
-    if (this.phase !== 'relay') {
-      if (!complete) {
-        const status = reader.error?.status || 200;
-        this.fail(call, reader.error === undefined ? 'error' : failureOf(status, reader.error.code), status);
-        return;
-      }
-      this.commitStream(call, rest);
-    } else if (complete) {
-      if (rest.length > 0) this.relay(rest);
-    }
-    if (reader.error !== undefined && !reader.torn) {
-      // An error event that is whole but for its blank line; every other error has been given out by `push`.
-      if (rest.length > 0) {
-        this.relay(rest);
-        this.relay(rest.at(-1) === LF ? LINE_END : EVENT_END);
-      }
-      this.endByEngineError();
-      return;
-    }
-    if (!complete) {
-      this.breakOff(
-        'upstream_disconnected',
-        'The upstream closed the stream before it was complete.',
-        'upstream_disconnected',
-      );
-      return;
-    }
-    this.endWell(reader);
-  }
-
-  private endWell(reader: SseReader): void {
-    this.usage = reader.usage;
-    this.answer.end();
-    const call = this.call;
-    this.finish('ok', this.status);
-    call?.cancel();
+    if (call === this.call) this.relay?.end();
   }
 
   callFailed(call: UpstreamCall, error: Error): void {
@@ -439,15 +309,13 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
     });
     if (this.phase === 'relay') {
       // A server that closes right behind its last event has told all.
-      if (this.reader?.isComplete(false) === true) {
-        this.endWell(this.reader);
+      if (this.relay?.saidAll === true) {
+        this.answer.end();
+        this.finish(call);
         return;
       }
-      this.breakOff(
-        'upstream_disconnected',
-        'The upstream disconnected before the answer was complete.',
-        'upstream_disconnected',
-      );
+      const message = 'The upstream disconnected before the answer was complete.';
+      this.broken({ code: 'upstream_disconnected', message }, 'upstream_disconnected');
       return;
     }
     if ((error as NodeJS.ErrnoException).code === 'UND_ERR_INVALID_ARG') {
@@ -468,12 +336,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
   }
 
   /** The current attempt failed before anything was given to the client: the router says what comes next. */
-  private fail(
-    call: UpstreamCall,
-    cause: Parameters<Forward['next']>[0]['cause'],
-    status: number,
-    keepAliveRace = false,
-  ): void {
+  fail(call: UpstreamCall, cause: AttemptFailure['cause'], status: number, keepAliveRace = false): void {
     const forward = this.forward;
     if (forward === undefined) return;
     if (this.early) {
@@ -503,7 +366,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
       return;
     }
     if (step.kind === 'refuse') {
-      const answer = refusalOf(step, this.reader?.error);
+      const answer = refusalOf(step, this.relay?.error);
       this.answerError(answer, forward.decision);
       this.endForward('upstream_error', answer.status, status);
       return;
@@ -521,7 +384,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
   /** The attempt failed before its first event, behind a head that went out early. */
   private failEarly(cause: AttemptFailure['cause'], status: number): void {
     const { code, message, outcome } = earlyFailure(cause, status);
-    this.breakOff(code, message, outcome);
+    this.broken({ code, message }, outcome);
   }
 
   /** Gives out the head of a stream before the upstream said anything; comments follow until it does. */
@@ -540,9 +403,14 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
     return this.phase === 'relay' || (this.phase === 'attempt' && this.early);
   }
 
+  get decision(): DecisionRecord | undefined {
+    return this.forward?.decision;
+  }
+
   /** The commit point: the attempt is final, and the body is not needed any more. */
-  private commit(call: UpstreamCall, ttftMs: number): void {
+  commit(call: UpstreamCall, ttftMs: number): void {
     this.phase = 'relay';
+    if (!Number.isNaN(ttftMs)) this.ttftMs = this.answer.ageMs;
     this.forward?.commit(ttftMs);
     this.status = call.status;
     this.parsed?.release();
@@ -550,92 +418,28 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
     this.route = undefined;
   }
 
-  private commitStream(call: UpstreamCall, out: Uint8Array): void {
-    const now = this.host.clock.now();
-    this.ttftMs = now - this.answer.receivedMs;
-    this.lastEventMs = now;
-    this.commit(call, now - call.sentMs);
-    if (!this.early) this.answer.openStream(call, this.forward?.decision);
-    const held = this.held;
-    this.held = [];
-    this.heldBytes = 0;
-    for (const piece of held) this.relay(piece);
-    this.relay(out);
-    this.rearm();
+  /** A fallback may take prompts that are too long. */
+  replaces(call: UpstreamCall): boolean {
+    const step = this.forward?.next({
+      cause: 'context_exceeded',
+      status: call.status,
+      retryAfterSeconds: Number.NaN,
+      durationMs: this.host.clock.now() - call.dispatchedMs,
+    });
+    if (step?.kind !== 'attempt') return false;
+    this.startAttempt(step.attempt);
+    return true;
   }
 
-  /** Gives out the head of an answer that is relayed as bytes. */
-  private commitPlain(call: UpstreamCall): void {
-    this.lastEventMs = this.host.clock.now();
-    this.commit(call, Number.NaN);
-    this.answer.openPlain(call, this.forward?.decision);
-    this.rearm();
-  }
-
-  /** A plain answer is whole. */
-  private answerHeld(call: UpstreamCall): void {
-    let body: Uint8Array = this.held.length === 1 ? (this.held[0] ?? EMPTY) : Buffer.concat(this.held, this.heldBytes);
-    this.held = [];
-    if (call.status >= 400) {
-      this.relayRefusal(call, body);
-      return;
-    }
-    const isJsonAnswer = isJsonType(call.headers['content-type']) && call.headers['content-encoding'] === undefined;
-    // The mere close of a connection does not tell that nothing is missing.
-    if (isJsonAnswer && !isFramed(call.headers) && !isJson(body)) {
-      this.fail(call, 'error', this.stores ? 502 : call.status);
-      return;
-    }
-    if (isJsonAnswer) {
-      this.usage = answerUsage(body);
-      if (this.alias !== undefined) body = restoreModel(body, this.alias);
-    }
-    this.commit(call, Number.NaN);
-    this.answer.whole(call, body, this.forward?.decision);
-    this.finish('ok', call.status);
-  }
-
-  /** The upstream refused the request itself: its answer is the client's, unless a fallback takes prompts that are too long. */
-  private relayRefusal(call: UpstreamCall, body: Uint8Array): void {
-    const forward = this.forward;
-    if (
-      forward !== undefined &&
-      (call.status === 400 || call.status === 413 || call.status === 422) &&
-      isContextExceeded(body)
-    ) {
-      const now = this.host.clock.now();
-      this.call = undefined;
-      const step = forward.next({
-        cause: 'context_exceeded',
-        status: call.status,
-        retryAfterSeconds: Number.NaN,
-        durationMs: now - call.dispatchedMs,
-      });
-      if (step.kind === 'attempt') {
-        this.startAttempt(step.attempt);
-        return;
-      }
-      this.status = call.status;
-      this.answer.whole(call, body, this.forward?.decision);
-      this.finish('ok', call.status);
-      return;
-    }
-    this.commit(call, Number.NaN);
-    this.answer.whole(call, body, this.forward?.decision);
-    this.finish('ok', call.status);
-  }
-
-  private relay(bytes: Uint8Array): void {
-    const goesOn = this.answer.write(bytes);
-    if (this.reader === undefined) this.lastEventMs = this.answer.lastWriteMs;
-    if (goesOn) return;
+  write(bytes: Uint8Array): void {
+    if (this.answer.write(bytes)) return;
     this.call?.pause();
     this.rearm();
   }
 
   private readonly onDrain = (): void => {
     // The silence was the reader's.
-    this.lastEventMs = this.answer.lastWriteMs;
+    if (this.relay !== undefined) this.relay.lastEventMs = this.answer.lastWriteMs;
     this.call?.resume();
   };
 
@@ -665,25 +469,15 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
     this.rearm();
   }
 
-  /** After the commit point: tells the client, then ends the socket without the last chunk, so that raw readers fail too. */
-  private breakOff(code: string, message: string, outcome: RequestEnd['outcome']): void {
-    if (this.reader !== undefined || this.early) this.answer.write(errorEvent(dialectOf(this.path), code, message));
-    this.endBroken(outcome);
-  }
-
-  /** The engine's own error event was relayed; nothing behind it counts. */
-  private endByEngineError(): void {
-    this.endBroken('upstream_error');
-  }
-
-  private endBroken(outcome: RequestEnd['outcome']): void {
-    const { call, reader, status } = this;
+  /** After the commit point: the client sees that the answer is broken, and nothing behind that counts. */
+  broken(error: TellableError | undefined, outcome: RequestEnd['outcome']): void {
+    const { call, relay, status } = this;
     this.call = undefined;
     call?.cancel();
-    this.usage = reader?.usage ?? this.usage;
+    this.usage = relay?.usage ?? this.usage;
     this.leave();
-    if (reader === undefined && !this.early) this.answer.destroy();
-    else this.answer.breakOff();
+    if (relay === undefined) breakOffEvents(this.answer, dialectOf(this.path), error);
+    else relay.breakOff(error);
     this.endForward(outcome, status, call?.status ?? 0);
   }
 
@@ -695,7 +489,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
     });
     if (this.phase === 'done' || this.phase === 'closing') return;
     if (this.opened()) {
-      this.breakOff('internal', 'The gateway failed to relay the answer.', 'client_abort');
+      this.broken({ code: 'internal', message: 'The gateway failed to relay the answer.' }, 'client_abort');
       return;
     }
     this.call?.cancel();
@@ -718,7 +512,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
     call?.cancel();
     if (phase === 'routing') this.route?.onAbort?.();
     if (this.forward !== undefined) {
-      this.usage = this.reader?.usage ?? this.usage;
+      this.usage = this.relay?.usage ?? this.usage;
       this.endForward('client_abort', 499, call?.status ?? 0);
     } else if (phase === 'body') {
       this.unrouted(499, 'client_abort');
@@ -726,10 +520,11 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
     this.drop();
   };
 
-  private finish(outcome: RequestEnd['outcome'], status: number): void {
-    const upstreamStatus = this.call?.status ?? status;
+  finish(call: UpstreamCall): void {
+    this.usage = this.relay?.usage ?? this.usage;
     this.leave();
-    this.endForward(outcome, status, upstreamStatus);
+    this.endForward('ok', call.status, call.status);
+    call.cancel();
   }
 
   /** Nothing more will be done for this request but flushing what was written; a reader that does not take it is dropped. */
@@ -742,11 +537,10 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
 
   private drop(): void {
     this.call = undefined;
-    this.held = [];
     this.parsed?.release();
     this.parsed = undefined;
     this.route = undefined;
-    this.reader = undefined;
+    this.relay = undefined;
   }
 
   private endForward(outcome: RequestEnd['outcome'], status: number, upstreamStatus: number): void {
@@ -772,6 +566,11 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
     return this.forward?.deadlineMs ?? NEVER;
   }
 
+  /** When the upstream has been silent for too long. */
+  private idleAtMs(): number {
+    return (this.relay?.lastEventMs ?? NEVER) + (this.call?.attempt.idleMs ?? NEVER);
+  }
+
   /** When this exchange next has to look at the clock. */
   private nextDueMs(): number {
     switch (this.phase) {
@@ -783,10 +582,10 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
         return Math.min(this.overdueMs(call), this.nextWordMs(call));
       }
       case 'relay': {
-        const { blockedMs, lastWriteMs } = this.answer;
+        const { blockedMs } = this.answer;
         if (blockedMs !== NEVER) return Math.min(this.deadlineMs(), blockedMs + this.host.limits.stalledReaderMs);
-        const idle = this.lastEventMs + (this.call?.attempt.idleMs ?? NEVER);
-        const heartbeat = this.reader === undefined ? NEVER : lastWriteMs + this.host.limits.heartbeatMs;
+        const idle = this.idleAtMs();
+        const heartbeat = (this.relay?.silentSinceMs ?? NEVER) + this.host.limits.heartbeatMs;
         return Math.min(this.deadlineMs(), idle, heartbeat);
       }
       case 'closing':
@@ -809,12 +608,12 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
     if (this.early) return this.answer.lastWriteMs + this.host.limits.heartbeatMs;
     const afterMs = this.host.earlyHeadMs();
     if (afterMs === NEVER || !this.wantsStream || Number.isNaN(call.sentMs)) return NEVER;
-    const isStream = call.responded ? this.reader !== undefined : dialectOf(this.path) !== 'other';
+    const isStream = call.responded ? this.relay instanceof EventRelay : dialectOf(this.path) !== 'other';
     return isStream ? this.answer.receivedMs + afterMs : NEVER;
   }
 
   /** Arms the wheel if something is due earlier than it is armed for; a later due time is found when the wheel comes round. */
-  private rearm(): void {
+  rearm(): void {
     const due = this.nextDueMs();
     if (due < this.dueMs) this.host.wheel.arm(this, due);
   }
@@ -859,33 +658,28 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange {
 
   private relayDue(nowMs: number): void {
     if (nowMs >= this.deadlineMs()) {
-      this.breakOff('upstream_timeout', 'The answer took longer than the request may last.', 'upstream_timeout');
+      this.broken(
+        { code: 'upstream_timeout', message: 'The answer took longer than the request may last.' },
+        'upstream_timeout',
+      );
     } else if (this.answer.blockedMs !== NEVER) {
       this.host.logger.info('stalled reader dropped', { request_id: this.head.requestId });
       this.answer.destroy();
-    } else if (nowMs >= this.lastEventMs + (this.call?.attempt.idleMs ?? NEVER)) {
+    } else if (nowMs >= this.idleAtMs()) {
       // A server that has said its last event and keeps the body open has told all.
-      if (this.reader?.isComplete(false) === true) {
-        this.endWell(this.reader);
+      if (this.relay?.saidAll === true && this.call !== undefined) {
+        this.answer.end();
+        this.finish(this.call);
         return;
       }
-      this.breakOff('upstream_timeout', 'The upstream sent nothing for too long.', 'upstream_timeout');
-    } else if (this.reader !== undefined) {
+      this.broken({ code: 'upstream_timeout', message: 'The upstream sent nothing for too long.' }, 'upstream_timeout');
+    } else if (this.relay !== undefined && this.relay.silentSinceMs !== NEVER) {
       this.answer.heartbeat();
     }
   }
 }
 
-const EMPTY: Uint8Array = new Uint8Array(0);
 const EARLY_HEAD: UpstreamHead = Object.freeze({ status: 200, headers: { 'content-type': 'text/event-stream' } });
-const LF = 0x0a;
-const LINE_END: Uint8Array = Uint8Array.of(LF);
-const EVENT_END: Uint8Array = Uint8Array.of(LF, LF);
-
-function isTextual(kind: string): boolean {
-  return kind === 'chat' || kind === 'completion';
-}
-
 function isPlain(headers: UpstreamHeaders): boolean {
   const encoding = headers['content-encoding'];
   return encoding === undefined || encoding === 'identity';
