@@ -303,11 +303,14 @@ class RunningGateway implements Gateway {
 
   #follow(loaded: LoadedPolicy): void {
     const program = loaded.program ?? this.#core.active?.program;
-    this.#watcher.follow([
-      ...loaded.paths,
-      ...(program === undefined ? [] : keyFiles(program.definitions, this.#folder)),
-      ...(program === undefined ? [] : tlsPaths(program.definitions.gateway, this.#folder)),
-    ]);
+    this.#watcher.follow(
+      [
+        ...loaded.texts.keys(),
+        ...(program === undefined ? [] : keyFiles(program.definitions, this.#folder)),
+        ...(program === undefined ? [] : tlsPaths(program.definitions.gateway, this.#folder)),
+      ],
+      loaded.texts,
+    );
   }
 
   reload(): Promise<ReloadReport> {
@@ -386,14 +389,11 @@ class RunningGateway implements Gateway {
     this.#since = new Date().toISOString();
     this.#metrics.setModels(version.models);
     this.#metrics.config.hash = version.id;
+    this.#tellUnfed(unfedProperties(version.program));
     this.#metrics.config.lastSuccessful = true;
     this.#metrics.config.lastSuccessEpochSeconds = Date.now() / 1000;
   }
-    this.#tellUnfed(unfedProperties(version.program));
 
-  #setKeys(keys: KeyRing | undefined): void {
-    const before = this.#keys;
-    this.#keys = keys;
   /** Says once of each property that nothing feeds it; metric and policy report say it for as long as it lasts. */
   #tellUnfed(properties: readonly string[]): void {
     const { config } = this.#metrics;
@@ -407,6 +407,9 @@ class RunningGateway implements Gateway {
     config.unfed = properties;
   }
 
+  #setKeys(keys: KeyRing | undefined): void {
+    const before = this.#keys;
+    this.#keys = keys;
     if (keys?.fingerprint === before?.fingerprint) return;
     if (keys === undefined) this.#logger.warn('no API keys are asked for any more');
     else this.#logger.info('API keys are in force', { count: keys.size });
@@ -450,10 +453,10 @@ class RunningGateway implements Gateway {
       since: this.#since,
       keys,
       lastReload: this.#lastReload,
+      unfed: this.#metrics.config.unfed,
       endpoints: this.#core.endpoints(),
     };
   }
-      unfed: this.#metrics.config.unfed,
 
   #explain(body: unknown): ExplainReport {
     const request = readExplainRequest(body, systemClock.now());

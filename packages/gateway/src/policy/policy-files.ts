@@ -38,20 +38,26 @@ export function readPolicyText(path: string): string {
 export function createPolicyReader(
   cwd: string,
   root: string,
-): { read(path: string): string | undefined; readonly paths: ReadonlySet<string> } {
-  const paths = new Set<string>();
+): {
+  read(path: string): string | undefined;
+  /** What it gave, by absolute path. */
+  readonly texts: ReadonlyMap<string, string | undefined>;
+} {
+  const texts = new Map<string, string | undefined>();
   return {
-    paths,
+    texts,
     read(path) {
       const absolute = resolve(cwd, path);
       const inside = relative(root, absolute);
       if (inside.startsWith('..') || isAbsolute(inside)) return undefined;
-      paths.add(absolute);
+      let text: string | undefined;
       try {
-        return readFileSync(absolute, 'utf8');
+        text = readFileSync(absolute, 'utf8');
       } catch {
-        return undefined;
+        // the compiler says that it is not there
       }
+      texts.set(absolute, text);
+      return text;
     },
   };
 }

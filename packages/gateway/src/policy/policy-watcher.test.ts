@@ -42,6 +42,26 @@ test('a changed text is one change, and the same text written again is none', as
   expect(changes).toBe(2);
 });
 
+test('an edit that came while the file was read is seen', async () => {
+  const [main, part] = [join(folder, 'main.route'), join(folder, 'part.route')];
+  writeFileSync(main, 'written while it was read');
+  writeFileSync(part, 'one');
+  const change = nextChange();
+  watcher.follow(
+    [main, part],
+    new Map([
+      [main, 'written while it was read'],
+      [part, undefined],
+    ]),
+  );
+  await change;
+  watcher.follow([main, part], new Map([[main, 'written while it was read']]));
+  const next = nextChange();
+  writeFileSync(part, 'two');
+  await next;
+  expect(changes).toBe(2);
+});
+
 test('a file replaced by a rename is seen', async () => {
   const file = join(folder, 'a.route');
   writeFileSync(file, 'one');

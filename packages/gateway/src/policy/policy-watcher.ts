@@ -12,13 +12,19 @@ export interface PolicyWatcherOptions {
   readonly pollMs?: number;
 }
 
+/** What files held when they were read, by absolute path; undefined for one that could not be read. */
+export type TextsByPath = ReadonlyMap<string, string | undefined>;
+
 /**
  * Watches policy files by their directories and by content. Atomic saves, replaced files and symlink swaps all end in one `onChange`
  * when the content differs from what was last seen.
  */
 export interface PolicyWatcher {
-  /** Watches these files instead of those before, and takes their present content as seen. */
-  follow(paths: readonly string[]): void;
+  /**
+   * Watches these files instead of those before. What was `read` of them, by path, counts as seen, so that an edit that came while it was
+   * read is a change; of the others the present content does.
+   */
+  follow(paths: readonly string[], read?: TextsByPath): void;
   close(): void;
 }
 
@@ -46,9 +52,9 @@ export function createPolicyWatcher({ onChange, settleMs = 25, pollMs = 1000 }: 
   poll.unref();
 
   return {
-    follow(paths) {
+    follow(paths, read) {
       followed = [...paths];
-      seen = contentHash(followed);
+      seen = contentHash(followed, read);
       const directories = new Set(paths.map((path) => dirname(path)));
       const kept = new Map<string, FSWatcher>();
       for (const [directory, watcher] of watchers) {
@@ -79,14 +85,19 @@ export function createPolicyWatcher({ onChange, settleMs = 25, pollMs = 1000 }: 
   };
 }
 
-function contentHash(paths: readonly string[]): string {
+function contentHash(paths: readonly string[], read?: TextsByPath): string {
   const hash = createHash('sha1');
   for (const path of paths) {
-    try {
-      hash.update(readFileSync(path)).update('\0');
-    } catch {
-      hash.update('unreadable\0');
-    }
+    const text = read?.has(path) === true ? read.get(path) : textOf(path);
+    hash.update(text ?? '').update(text === undefined ? '\u0001' : '\0');
   }
   return hash.digest('hex');
+}
+
+function textOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
 }
