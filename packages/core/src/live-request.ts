@@ -452,7 +452,7 @@ function listReasons(state: RequestState, reasons: string[]): void {
   const { frame } = state;
   reasons.length = 0;
   reasons.push(state.version.policy.routes[state.routeIndex]?.rule.kind === 'default' ? 'default' : 'matched');
-  if (state.fellBack) reasons.push('fallback');
+  if (state.fellBack || state.wentElse) reasons.push('fallback');
   if (state.retried) reasons.push('retried');
   if (state.queued) reasons.push('queued');
   if (frame.affinityState === 1) reasons.push('affinity_hit');

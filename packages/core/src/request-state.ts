@@ -83,8 +83,10 @@ export class RequestState {
   queuedMs = 0;
   decideMs = 0;
   retried = false;
-  /** A `fallback` or an `else` gave the endpoint. */
+  /** A `fallback` gave the endpoint. */
   fellBack = false;
+  /** An `else` gave it. */
+  wentElse = false;
   charged: { readonly limit: number; readonly key: string; readonly estimate: Charge }[] | undefined = undefined;
   committed = false;
   finished = false;

@@ -40,6 +40,8 @@ export interface Health {
   askedToWait(slot: number, untilMs: number): void;
   /** An endpoint that has just come, or come back, is to be given its share of the load little by little. */
   startSlowly(slot: number, nowMs: number): void;
+  /** Until when, in milliseconds of the clock, some endpoint may be in a slow start; -Infinity before the first. */
+  readonly slowUntilMs: number;
   /** Brings `weight` to what is due of `declaredWeight`. To be called when that was written. */
   weigh(slot: number, nowMs: number): void;
   /** Ends ejections and waits that are over, and raises weights. To be called before each decision; cheap when none is due. */
@@ -98,7 +100,9 @@ export function createHealth(neighbours: HealthNeighbours, random: RandomSource)
     table.weight[slot] = table.declaredWeight[slot]!;
   };
 
+  let slowUntilMs = -Infinity;
   const startSlowly = (slot: number, nowMs: number): void => {
+    slowUntilMs = Math.max(slowUntilMs, nowMs + SLOW_START_MS);
     table.slowStartAt[slot] = nowMs;
     weigh(slot, nowMs);
   };
@@ -106,6 +110,9 @@ export function createHealth(neighbours: HealthNeighbours, random: RandomSource)
   return {
     startSlowly,
     weigh,
+    get slowUntilMs() {
+      return slowUntilMs;
+    },
 
     succeeded(slot, nowMs, ejections) {
       if (ejections !== table.ejections[slot]) return;
