@@ -11,10 +11,11 @@ import type {
   SignalInstance,
   Value,
 } from '@signalbox/plugin-api';
-import { referenceName } from '@signalbox/policy';
+import { expressionRoles, readsOf, referenceName } from '@signalbox/policy';
 import type {
   Column,
   Evaluators,
+  Expression,
   PolicyProgram,
   PropertyRef,
   Provider,
@@ -26,6 +27,7 @@ import type { AsyncSignal, BoundLimit, Learner, SignalStep } from './bound-polic
 import { isOverLimit, limitKey } from './bound-limits.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { ColumnSource, Frame } from './frame.ts';
+import { MOST_LATE_SIGNALS } from './late-signals.ts';
 import type { LimitLedger } from './limits.ts';
 import type { PluginGuard } from './plugins/guard.ts';
 import { PluginFailure } from './plugins/guard.ts';
@@ -39,6 +41,7 @@ import {
   predictedTtft,
   unknownColumn,
 } from './property-columns.ts';
+import { PROMPT_KEYS } from './recorded-facts.ts';
 import { bindBuiltinSignal } from './signals/signal-producers.ts';
 import type { SignalSources } from './signals/signal-producers.ts';
 /** What a policy is bound to. */
@@ -81,6 +84,8 @@ export class CatalogueBinder {
   readonly #extraSignals = new Map<string, Place>();
   readonly #extraColumns = new Map<string, Place>();
   readonly #boundSignals = new Set<number>();
+  /** Signals that a plugin reads, by index. */
+  readonly #readByPlugins = new Set<number>();
   #signalCount: number;
 
   constructor(program: PolicyProgram, evaluators: Evaluators, context: BindContext) {
@@ -117,9 +122,19 @@ export class CatalogueBinder {
     return this.#signalCount;
   }
 
-  /** What fills the signals, in the order in which they may read one another. */
-  signalSteps(): readonly SignalStep[] {
-    return this.#steps.toSorted((a, b) => a.order - b.order);
+  /**
+   * What fills the signals, in the order in which they may read one another: at once, or, for the costly ones that nothing but conditions
+   * of rules reads, when a rule comes to them.
+   */
+  signalSteps(): { readonly atOnce: readonly SignalStep[]; readonly late: readonly SignalStep[] } {
+    const program = this.#program;
+    const inRules = readByRules(program);
+    const beyondRules = new Set([...readBeyondRules(program), ...this.#readByPlugins]);
+    const isLate = ({ index }: SignalStep): boolean =>
+      inRules.has(index) && !beyondRules.has(index) && isCostly(program.signals[index]);
+    const steps = this.#steps.toSorted((a, b) => a.order - b.order);
+    const late = steps.filter(isLate).slice(0, MOST_LATE_SIGNALS);
+    return { atOnce: steps.filter((step) => !late.includes(step)), late };
   }
 
   /** Whether the program or a plugin reads this signal. */
@@ -291,6 +306,7 @@ export class CatalogueBinder {
     }
     const extra = this.#extraSignals.get(key);
     if (extra !== undefined) return extra;
+      this.#readByPlugins.add(own);
     const provider = this.#providerOf('signal', key);
     const definition = provider?.provides.signal?.[key];
     if (provider !== undefined && definition !== undefined) {
@@ -530,4 +546,46 @@ const numberOr =
 function targetArgument(given: readonly RefArgument[]): TargetRef {
   const argument = given.find((one) => one.kind === 'target');
   return argument?.kind === 'target' ? argument.target : { kind: 'any' };
+}
+
+/** Signals of core that look at the text of the prompt. */
+const TEXT_KEYS: ReadonlySet<string> = new Set([
+  ...PROMPT_KEYS,
+  'tool_names',
+  'turns',
+  'questions',
+  'words',
+  'complexity.textbook',
+  'complexity',
+  'conversation',
+]);
+
+/** Whether to work a signal out takes more than a look at the head of the request, and does nothing but give its value. */
+function isCostly(signal: SignalRef | undefined): boolean {
+  if (signal === undefined) return false;
+  if (signal.provider.kind === 'builtin') return TEXT_KEYS.has(signal.key);
+  // Those two take the place of core's own estimates, which every lease needs.
+  return signal.key !== 'prompt_tokens' && signal.key !== 'output_tokens';
+}
+
+/** The signals that a program reads in the conditions of its rules. */
+function readByRules(program: PolicyProgram): ReadonlySet<number> {
+  const conditions = [...program.admission, ...program.routes].flatMap(({ when }) => when ?? []);
+  return new Set(conditions.flatMap((when) => readsOf(program, when).signals));
+}
+
+function withoutCondition<Rule extends { readonly when?: Expression }>(rule: Rule): Rule {
+  const copy: { -readonly [Key in keyof Rule]: Rule[Key] } = { ...rule };
+  delete copy.when;
+  return copy;
+}
+
+/** The signals that a program reads elsewhere than in the conditions of its rules. */
+function readBeyondRules(program: PolicyProgram): ReadonlySet<number> {
+  const elsewhere = expressionRoles({
+    ...program,
+    admission: program.admission.map(withoutCondition),
+    routes: program.routes.map(withoutCondition),
+  });
+  return new Set(elsewhere.flatMap(({ expression }) => readsOf(program, expression).signals));
 }

@@ -1,6 +1,7 @@
 import { createBound, frame as frameParts } from '@signalbox/chwbl';
 import { isKnown, isNumericType, SignalboxError } from '@signalbox/plugin-api';
 import type { PickerInstance, Plugin, ScorerInstance } from '@signalbox/plugin-api';
+import { conjuncts, readsOf } from '@signalbox/policy';
 import type {
   CandidateValue,
   Destination,
@@ -26,11 +27,13 @@ import type {
   BoundVerdict,
   Learner,
   QueueOrder,
+  SignalStep,
 } from './bound-policy.ts';
 import { CatalogueBinder } from './bind-catalogue.ts';
 import type { BindContext } from './bind-catalogue.ts';
 import { isPersonal, PROMPT_KEYS, recordedProperties, signalName } from './recorded-facts.ts';
 import type { TargetPool } from './fleet/pool.ts';
+import type { LateReads } from './late-signals.ts';
 import type { Frame } from './frame.ts';
 import { FrameCandidateView, FrameRequestView } from './plugins/views.ts';
 import { textOf, unknownColumn } from './property-columns.ts';
@@ -78,12 +81,12 @@ class PolicyBinder {
     const { definitions } = program;
     this.#names.bind();
 
-    const admission = program.admission.map((rule, index) => ({
+    const boundAdmission = program.admission.map((rule, index) => ({
       rule,
       when: rule.when === undefined ? undefined : this.#evaluators.predicate(rule.when),
       verdict: this.#bindVerdict(rule, `admission:${rule.label}`, rule.label, rule.when === undefined ? index : -1),
     }));
-    const routes = program.routes.map((rule) => ({
+    const boundRoutes = program.routes.map((rule) => ({
       rule,
       when: rule.when === undefined ? undefined : this.#evaluators.predicate(rule.when),
       steps: rule.steps.map((step, index): BoundStep => {
@@ -100,6 +103,11 @@ class PolicyBinder {
       until: alarm.until === undefined ? undefined : this.#evaluators.predicate(alarm.until),
       forMs: alarm.for * 1000,
     }));
+    // Only now is it known which signals a plugin reads.
+    const { atOnce, late } = this.#names.signalSteps();
+    const withLateReads = <Rule extends { readonly rule: { readonly when?: Expression } }>(
+      bound: Rule,
+    ): Rule & { readonly late: LateReads | undefined } => ({ ...bound, late: this.#lateReads(bound.rule.when, late) });
     const everywhere = this.#evaluators.targets.map((target) => this.#context.fleet.pool([target]));
 
     const recordedSignals: BoundPolicy['recordedSignals'] = program.signals.map((signal, index) => ({
@@ -107,11 +115,13 @@ class PolicyBinder {
       name: signalName(signal),
       numeric: isNumericType(signal.type),
       as: PROMPT_KEYS.has(signal.key) ? 'omitted' : isPersonal(signal) ? 'hash' : 'value',
+      late: bitOf(index, late),
     }));
 
     return {
       shape: {
         signals: this.#names.signalCount,
+        late,
         columns: this.#names.columns,
         pools: everywhere,
         shortlist: this.#shortlist,
@@ -119,17 +129,19 @@ class PolicyBinder {
         properties: program.properties.length,
       },
       evaluators: this.#evaluators,
-      signals: this.#names.signalSteps(),
+      signals: atOnce,
       asyncSignals: this.#names.asyncSignals,
       promptSignals: program.signals.flatMap((signal, index) => (PROMPT_KEYS.has(signal.key) ? [index] : [])),
       recordedSignals,
       blankSignals: Object.fromEntries(
-        recordedSignals.filter(({ as }) => as !== 'omitted').map(({ name }) => [name, null]),
+        recordedSignals
+          .filter((signal) => signal.as !== 'omitted' && signal.late === 0)
+          .map(({ name }) => [name, null]),
       ),
       propertyNames: this.#names.columnNames,
       propertyNumeric: this.#names.columnNumeric,
-      admission,
-      routes,
+      admission: boundAdmission.map(withLateReads),
+      routes: boundRoutes.map(withLateReads),
       limits: [...this.#names.limits.values()],
       alarms,
       tenants: new Map(definitions.tenants.map((tenant) => [tenant.name, tenant])),
@@ -141,6 +153,16 @@ class PolicyBinder {
   }
 
   // --- rules
+
+  #lateReads(when: Expression | undefined, late: readonly SignalStep[]): LateReads | undefined {
+    const maskOf = (expression: Expression): number =>
+      readsOf(this.#program, expression).signals.reduce((mask, index) => mask | bitOf(index, late), 0);
+    const mask = when === undefined ? 0 : maskOf(when);
+    if (mask === 0) return undefined;
+    const [, ...parts] = conjuncts(when);
+    const gates = parts.filter((part) => maskOf(part) === 0).map((part) => this.#evaluators.predicate(part));
+    return { mask, gates };
+  }
 
   #bindVerdict(
     verdict: Pick<Verdict, 'verb' | 'by' | 'with'>,
@@ -364,6 +386,12 @@ class PolicyBinder {
       maxWait: value(source.maxWait),
     };
   }
+}
+
+/** The bit of a signal among the late ones; 0 for one that is not late. */
+function bitOf(index: number, late: readonly SignalStep[]): number {
+  const place = late.findIndex((step) => step.index === index);
+  return place < 0 ? 0 : 1 << place;
 }
 
 /** A policy may write a plugin's name with the alias of its `use` before it. */

@@ -16,6 +16,7 @@ import type { CandidateFilter, Evaluators } from '@signalbox/policy';
 import type { Bound } from '@signalbox/chwbl';
 import type { TargetPool } from './fleet/pool.ts';
 import type { Frame, FrameShape } from './frame.ts';
+import type { LateReads } from './late-signals.ts';
 import type { HeldInstance } from './plugins/instance-registry.ts';
 import type { RankPicker, RankTier } from './ranking.ts';
 import type { RequestField } from './signals/signal-producers.ts';
@@ -29,7 +30,7 @@ import type { RequestField } from './signals/signal-producers.ts';
 export interface BoundPolicy {
   readonly shape: FrameShape;
   readonly evaluators: Evaluators;
-  /** Producers of signals, in the order they must run. */
+  /** Producers of signals, in the order they must run; those of `shape.late` are not among them. */
   readonly signals: readonly SignalStep[];
   readonly asyncSignals: readonly AsyncSignal[];
   /** Signals of prompt text, whose values are let go at the commit point. */
@@ -39,8 +40,10 @@ export interface BoundPolicy {
     readonly name: string;
     readonly numeric: boolean;
     readonly as: 'value' | 'hash' | 'omitted';
+    /** Its bit among the late signals; 0 for one that every request has. */
+    readonly late: number;
   }[];
-  /** Every recorded signal as unknown: what a record's signals are copied from. */
+  /** Every recorded signal that is not late, as unknown: what a record's signals are copied from. */
   readonly blankSignals: { readonly [name: string]: Value | null };
   readonly propertyNames: readonly string[];
   readonly propertyNumeric: readonly boolean[];
@@ -81,6 +84,7 @@ export interface Learner {
 export interface BoundAdmission {
   readonly rule: AdmissionRule;
   readonly when: RequestPredicate | undefined;
+  readonly late: LateReads | undefined;
   readonly verdict: BoundVerdict;
 }
 
@@ -120,6 +124,7 @@ export type QueueOrder =
 export interface BoundRoute {
   readonly rule: RouteRule;
   readonly when: RequestPredicate | undefined;
+  readonly late: LateReads | undefined;
   readonly steps: readonly BoundStep[];
 }
 

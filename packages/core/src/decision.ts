@@ -18,7 +18,7 @@ export function buildDecision(state: RequestState, fleet: Fleet, epochMs: number
   const { policy } = version;
   const signals: { [name: string]: Value | null } = { ...policy.blankSignals };
   for (const signal of policy.recordedSignals) {
-    if (signal.as === 'omitted') continue;
+    if (signal.as === 'omitted' || (signal.late & ~frame.lateRead) !== 0) continue;
     const value = signal.numeric ? frame.n[signal.index] : frame.v[signal.index];
     signals[signal.name] = !isKnown(value) ? null : signal.as === 'hash' ? hashed(String(value)) : value;
   }

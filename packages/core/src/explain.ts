@@ -5,6 +5,7 @@ import type { Expression, InterpretedEvaluators, PolicyProgram, Span, TraceNode 
 import type { BoundDestination } from './bound-policy.ts';
 import { FLAG } from './fleet/fleet-table.ts';
 import type { Fleet } from './fleet/fleet.ts';
+import { everyLate, readLate } from './late-signals.ts';
 import { chargeable, hasRoom } from './lease.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { RequestState } from './request-state.ts';
@@ -88,6 +89,8 @@ export function explain(
   const { policy, program } = version;
   const { fleet } = services;
   const outcome = services.pipeline.decide(state);
+  // What a request need not know, its reader wants to.
+  readLate(frame, everyLate(frame.shape.late));
   const tracer = interpret(program);
   const condition = (expression: Expression, slot?: number): ExplainedCondition =>
     explainCondition(program, tracer, expression, state, slot);

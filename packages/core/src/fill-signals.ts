@@ -5,12 +5,13 @@ import type { RequestState } from './request-state.ts';
 import type { Scheduler } from './scheduler.ts';
 import { numberField, valueField } from './signals/signal-producers.ts';
 
-/** Works out every synchronous signal that the policy reads, and the two estimates that every lease needs. */
+/** Works out every synchronous signal that the policy reads but the late ones, and the two estimates that every lease needs. */
 export function fillSignals(state: RequestState, learned: Learned): void {
   const { frame, version } = state;
   const { parsed } = frame;
   // Columns that were filled at an earlier moment, for a decision that this one takes the place of, are old.
   frame.stamp++;
+  frame.lateRead = 0;
   if (parsed !== undefined) {
     frame.promptTokens = learned.promptTokens(parsed);
     frame.outputTokens = learned.outputTokens(parsed, state.tenant);

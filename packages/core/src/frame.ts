@@ -1,6 +1,7 @@
 // perf: one frame per request under way, taken from a free list; the arrays are sized once per policy version.
 import type { ParsedRequest, Value } from '@signalbox/plugin-api';
 import type { Column, EvaluationHost, Pool, TenantDefinition } from '@signalbox/policy';
+import type { SignalStep } from './bound-policy.ts';
 import type { RouteRequest } from './router.ts';
 
 /** Where the column of one property comes from: an array that always holds it, or a function that fills one for the candidates in hand. */
@@ -11,6 +12,8 @@ export type FillColumn = (frame: Frame, slots: Int32Array, length: number) => Co
 /** What all frames of one policy version have in common. */
 export interface FrameShape {
   readonly signals: number;
+  /** Signals that are worked out when a rule comes to them. */
+  readonly late: readonly SignalStep[];
   readonly columns: readonly ColumnSource[];
   readonly pools: readonly { readonly healthy: Int32Array; refresh(): void }[];
   /** Places on a shortlist, scores of each, and numeric properties recorded of each. */
@@ -35,6 +38,8 @@ export class Frame implements EvaluationHost {
   seed = 0;
   promptTokens = 0;
   outputTokens = 0;
+  /** One bit for each late signal that has been worked out. */
+  lateRead = 0;
   /** Goes up whenever a list of candidates is made, so that columns filled for one are not taken for another's. */
   stamp = 0;
 
@@ -99,6 +104,7 @@ export class Frame implements EvaluationHost {
     this.tenant = undefined;
     this.n.fill(Number.NaN);
     this.v.fill(undefined);
+    this.lateRead = 0;
   }
 }
 

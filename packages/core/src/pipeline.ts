@@ -7,6 +7,7 @@ import type { Value } from '@signalbox/plugin-api';
 import { FLAG } from './fleet/fleet-table.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { TargetPool } from './fleet/pool.ts';
+import { holds } from './late-signals.ts';
 import { chargeable, hasRoom } from './lease.ts';
 import type { Lease, LeaseLedger } from './lease.ts';
 import type { LimitLedger } from './limits.ts';
@@ -66,6 +67,7 @@ export class Pipeline {
     state.admittedPriority = undefined;
     state.place = undefined;
     state.refusal = undefined;
+    state.wentElse = false;
     this.#fleet.health.expire(frame.nowMs);
     try {
       return (
@@ -93,7 +95,7 @@ export class Pipeline {
     for (let i = 0; i < rules.length; i++) {
       const rule = rules[i]!;
       if (i === state.passedAdmission) continue;
-      if (rule.when !== undefined && !rule.when(state.frame)) continue;
+      if (!holds(rule, state.frame)) continue;
       if (rule.verdict.verb === 'admit') {
         state.admittedPriority = rule.verdict.with.priority;
         return undefined;
@@ -145,7 +147,7 @@ export class Pipeline {
     for (let r = routeIndex; r < routes.length; r++) {
       const route = routes[r]!;
       const resumed = r === routeIndex && stepIndex > 0;
-      if (!resumed && route.when !== undefined && !route.when(state.frame)) continue;
+      if (!resumed && !holds(route, state.frame)) continue;
       state.routeIndex = r;
       const { steps } = route;
       let goOn = false;
@@ -165,7 +167,7 @@ export class Pipeline {
         }
         if (state.atDoor && this.#isShed(state, step.with)) return 'refused';
         if (this.#enter(state, step, s + 1 < steps.length)) {
-          if (passedOn || s > 0) state.fellBack = true;
+          if (passedOn || s > 0) state.wentElse = true;
           return 'leased';
         }
       }
@@ -388,7 +390,7 @@ export class Pipeline {
       this.#random,
       frame,
       this.#slots,
-      length,
+      among,
       state.shortlistSize > 0 ? state.shortlistSize : destination.retries + 1,
     );
     this.#recordFacts(state, destination);

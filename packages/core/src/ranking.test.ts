@@ -25,7 +25,15 @@ const term = (values: readonly number[], direction: Direction, weight = 1): Rank
 });
 
 function shortlist(tiers: readonly RankTier[], length: number, k: number, seed: number): readonly number[] {
-  const frame = new Frame({ signals: 0, columns: [], pools: [], shortlist: CAPACITY, parts: 4, properties: 0 });
+  const frame = new Frame({
+    signals: 0,
+    late: [],
+    columns: [],
+    pools: [],
+    shortlist: CAPACITY,
+    parts: 4,
+    properties: 0,
+  });
   frame.seed = seed;
   const slots = Int32Array.from({ length }, (_, i) => i);
   const listed = ranking.rank(tiers, undefined, random, frame, slots, length, k);

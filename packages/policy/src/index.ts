@@ -19,7 +19,7 @@ export { interpret } from './eval/interpret.ts';
 export type { InterpretedEvaluators, InterpretOptions } from './eval/interpret.ts';
 export { poolTargets, readsOf } from './eval/reads.ts';
 export type { Reads } from './eval/reads.ts';
-export { expressionRoles } from './eval/roles.ts';
+export { conjuncts, expressionRoles } from './eval/roles.ts';
 export type { ExpressionRole, Role } from './eval/roles.ts';
 export { compilePattern } from './eval/linear-pattern.ts';
 export type { Pattern } from './eval/linear-pattern.ts';

@@ -12,7 +12,7 @@ export interface ExpressionRole {
 
 /**
  * Every place of a program that holds a whole expression, with the role it is used in, in a fixed order: alarms, limits, arguments of
- * signals and of properties, admission rules, routes. An expression that stands in several places comes once for each, so that two
+ * signals and of properties, admission rules, routes. The parts of a rule's condition that all have to hold come after the whole. An expression that stands in several places comes once for each, so that two
  * copies of a program list alike.
  */
 export function expressionRoles(program: PolicyProgram): readonly ExpressionRole[] {
@@ -43,12 +43,12 @@ export function expressionRoles(program: PolicyProgram): readonly ExpressionRole
   for (const signal of program.signals) addArguments(signal.arguments);
   for (const property of program.properties) addArguments(property.arguments);
   for (const rule of program.admission) {
-    add('predicate', rule.when);
+    for (const part of conjuncts(rule.when)) add('predicate', part);
     addOrder(rule.by);
     addModifiers(rule.with);
   }
   for (const route of program.routes) {
-    add('predicate', route.when);
+    for (const part of conjuncts(route.when)) add('predicate', part);
     for (const step of route.steps) {
       if (step.kind === 'next') continue;
       if (step.kind === 'verdict') {
@@ -64,6 +64,12 @@ export function expressionRoles(program: PolicyProgram): readonly ExpressionRole
     }
   }
   return roles;
+}
+
+/** The condition of a rule, and the parts of it that all have to hold where it is a conjunction. */
+export function conjuncts(when: Expression | undefined): readonly Expression[] {
+  if (when === undefined) return [];
+  return when.kind === 'and' ? [when, ...when.operands] : [when];
 }
 
 /** The expressions of a modifier list, in a fixed order. */

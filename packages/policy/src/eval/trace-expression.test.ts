@@ -162,10 +162,11 @@ describe('what a program uses', () => {
     expect(readsOf(among, allowed)).toEqual({ signals: [1], properties: [0], pools: [] });
   });
 
-  test('roles come in a fixed order, arguments before rules', () => {
+  test('roles come in a fixed order, arguments before rules, the parts of a conjunction after the whole', () => {
     expect(expressionRoles(among).map(({ expression, role }) => [role, expression])).toEqual([
       ['value', tenant],
       ['predicate', both],
+      ...(both.kind === 'and' ? both.operands.map((part) => ['predicate', part]) : []),
       ['filter', idle],
     ]);
     expect(poolTargets(among)).toEqual([{ kind: 'tier', name: '70B' }]);
