@@ -16,7 +16,7 @@ const suites = {
       'test/faults/**',
       'test/soak/soak.test.ts',
     ],
-    testTimeout: 30_000,
+    testTimeout: 120_000,
   },
   packaging: { include: ['test/packaging/**/*.test.ts'], exclude: [], testTimeout: 600_000 },
   /** Bounded, or whole with SIGNALBOX_FAULTS=full, which takes as long as it takes. */
