@@ -43,6 +43,10 @@ export class Frame implements EvaluationHost {
   /** Goes up whenever a list of candidates is made, so that columns filled for one are not taken for another's. */
   stamp = 0;
 
+  /** The candidates that `where` looks at, and the endpoints that they are what is left of once full and tried ones are out. */
+  candidates: Int32Array | undefined = undefined;
+  eligible: Int32Array | undefined = undefined;
+
   /** Shortlist: slots best first, their scores, the parts of each, the numeric properties of each as they were when it was made. */
   readonly slots: Int32Array;
   readonly scores: Float64Array;

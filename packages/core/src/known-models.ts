@@ -1,4 +1,4 @@
-import { expressionRoles } from '@signalbox/policy';
+import { expressionRoles, operandsOf } from '@signalbox/policy';
 import type { Expression, PolicyProgram } from '@signalbox/policy';
 
 /** Which model names a policy knows by itself; resident adapters come on top. */
@@ -23,30 +23,15 @@ export function knownModels(program: PolicyProgram): KnownModels {
   const isModel = (expression: Expression): boolean =>
     expression.kind === 'signal' && program.signals[expression.index]?.key === 'model';
   const visit = (expression: Expression): void => {
-    switch (expression.kind) {
-      case 'compare':
-        if (isModel(expression.left)) literals(expression.right, names);
-        if (isModel(expression.right)) literals(expression.left, names);
-        visit(expression.left);
-        visit(expression.right);
-        return;
-      case 'in':
-        if (isModel(expression.value)) literals(expression.list, names);
-        visit(expression.value);
-        return;
-      case 'coalesce':
-        visit(expression.left);
-        visit(expression.right);
-        return;
-      case 'and':
-      case 'or':
-        expression.operands.forEach(visit);
-        return;
-      case 'not':
-        visit(expression.operand);
-        return;
-      default:
+    if (expression.kind === 'compare') {
+      if (isModel(expression.left)) literals(expression.right, names);
+      if (isModel(expression.right)) literals(expression.left, names);
     }
+    if (expression.kind === 'in' && isModel(expression.value)) literals(expression.list, names);
+    // Of a list it is asked whether the model is a member; of a text, whether it is a part.
+    if (expression.kind === 'contains' && isModel(expression.part) && typeof expression.value.type === 'object')
+      literals(expression.value, names);
+    operandsOf(expression).forEach(visit);
   };
   for (const { expression } of expressionRoles(program)) visit(expression);
   return { names, any: any || names.size === 0 };

@@ -1,3 +1,4 @@
+import { definePlugin } from '@signalbox/plugin-api';
 import { expect, test } from 'vitest';
 import * as fc from 'fast-check';
 import type { Modifiers } from '@signalbox/policy';
@@ -432,6 +433,64 @@ test('whatever fails and in whatever order, every lease is given back and every 
     one.forward.finish({ ...OK, outcome: one.life.end });
     one.forward.finish(OK);
   }
+});
+
+test('a scorer is told of an ending for each endpoint that was picked, whatever became of the attempt', () => {
+  const counts = { picked: 0, ended: 0 };
+  const counting = definePlugin({
+    name: 'counting',
+    apiVersion: 1,
+    provides: {
+      scorer: {
+        counts: {
+          doc: 'Counts what it is told.',
+          setup: () => ({
+            score: (_request, candidates, out) => void out.fill(0, 0, candidates.length),
+            picked: () => void counts.picked++,
+            ended: () => void counts.ended++,
+          }),
+        },
+      },
+    },
+  });
+  const scorer = {
+    kind: 'function',
+    name: 'counts',
+    provider: { kind: 'plugin', plugin: 'counting' },
+    options: {},
+    cost: false,
+    instance: 'policy',
+    reads: [],
+    span: SPAN,
+  } as const;
+  // A second is too short to wait for the only endpoint when it asks for more.
+  const to = destination('A', [{ span: SPAN, terms: [{ weight: 1, scorer }] }], { with: { timeout: constant(1) } });
+  const attempts = fc.array(
+    fc.record({ race: fc.boolean(), wait: fc.constantFrom(Number.NaN, 0, 30), pauseMs: fc.nat(300) }),
+    { minLength: 1, maxLength: 4 },
+  );
+  let givenBack = 0;
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 2 }), attempts, (endpoints, failures) => {
+      const t = testCore(new ProgramBuilder().program({ tiers: [tier('A', endpoints)], routes: [route('r', [to])] }), {
+        plugins: [counting],
+      });
+      Object.assign(counts, { picked: 0, ended: 0 });
+      const live = t.forward();
+      let sent = 1;
+      for (const { race, wait, pauseMs } of failures) {
+        t.time.advance(pauseMs);
+        const step = live.next(failure('connect', { keepAliveRace: race, retryAfterSeconds: wait }));
+        if (step.kind === 'refuse') break;
+        sent++;
+      }
+      live.finish(OK);
+      expect(counts.ended).toBe(counts.picked);
+      expect(counts.picked).toBeGreaterThanOrEqual(sent);
+      givenBack += counts.picked - sent;
+    }),
+  );
+  expect(givenBack).toBeGreaterThan(5);
 });
 
 test('a verdict among the `else` parts ends a request whose attempts failed', () => {

@@ -8,7 +8,6 @@ import type { FirstTokenMeter } from './first-token-meter.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { Frame } from './frame.ts';
 import type { Learned } from './learned.ts';
-import { chargeable } from './lease.ts';
 import type { Lease, LeaseLedger } from './lease.ts';
 import type { Charge, LimitLedger } from './limits.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -200,14 +199,10 @@ export class LiveRequest implements Forward {
 
   #again(slot: number, failure: AttemptFailure, nowMs: number): NextStep {
     const state = this.#state;
-    const { pipeline, budget, fleet, leases } = this.#services;
+    const { pipeline, budget, fleet } = this.#services;
     if (failure.keepAliveRace === true && !state.raceRepeated) {
       state.raceRepeated = true;
-      const lease = leases.reserve(slot, chargeable(state.frame.promptTokens), chargeable(state.frame.outputTokens));
-      if (lease !== undefined) {
-        state.lease = lease;
-        return this.#step(0);
-      }
+      if (pipeline.retake(state, slot)) return this.#step(0);
     }
     if (nowMs >= state.deadlineMs) return this.#refuse({ ...failure, cause: 'timeout' });
     state.tried = [...state.tried, slot];
@@ -255,7 +250,7 @@ export class LiveRequest implements Forward {
   #giveBack(): void {
     const state = this.#state;
     if (state.lease === undefined) return;
-    this.#services.leases.release(state.lease);
+    this.#endAttempt(state.lease, unanswered(state.lease, 'timeout', 0, 0));
     state.lease = undefined;
   }
 
@@ -328,17 +323,7 @@ export class LiveRequest implements Forward {
       if (speaksAgainst(failure)) health.failed(lease.slot, nowMs, lease.ejections);
       if (asked > 0) health.askedToWait(lease.slot, nowMs + Math.min(MOST_RETRY_AFTER_MS, asked * 1000));
     }
-    this.#endAttempt(lease, {
-      ok: false,
-      reason: failure.cause,
-      status: failure.status,
-      ttftMs: Number.NaN,
-      durationMs: failure.durationMs,
-      promptTokens: Number.NaN,
-      cachedTokens: Number.NaN,
-      outputTokens: Number.NaN,
-      before: heldBefore(lease),
-    });
+    this.#endAttempt(lease, unanswered(lease, failure.cause, failure.status, failure.durationMs));
     state.lease = undefined;
   }
 
@@ -420,6 +405,21 @@ function close(state: RequestState, services: RequestServices, record: DecisionR
   state.request = undefined;
   state.version.leave(state.frame);
   services.onDecision(record);
+}
+
+/** The outcome of an attempt to which nothing was answered. */
+function unanswered(lease: Lease, reason: string, status: number, durationMs: number): AttemptOutcome {
+  return {
+    ok: false,
+    reason,
+    status,
+    ttftMs: Number.NaN,
+    durationMs,
+    promptTokens: Number.NaN,
+    cachedTokens: Number.NaN,
+    outputTokens: Number.NaN,
+    before: heldBefore(lease),
+  };
 }
 
 function heldBefore(lease: Lease): NonNullable<AttemptOutcome['before']> {

@@ -1,7 +1,7 @@
 import { md5Modulo } from '@signalbox/chwbl';
 import { definePlugin } from '@signalbox/plugin-api';
 import type { Plugin } from '@signalbox/plugin-api';
-import type { Affinity, Destination, ScoreSum } from '@signalbox/policy';
+import type { Affinity, Destination, Expression, ScoreSum } from '@signalbox/policy';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { TestCore } from './program.fixture.ts';
@@ -115,6 +115,57 @@ describe('models', () => {
     t.core.feed('A/1', { loras: ['sql'] });
     expect(t.forward({ body: { model: 'sql' } }).attempt.model).toBeUndefined();
     expect(t.core.router.models().map((model) => model.id)).toEqual(['coder', 'm', 'sql']);
+  });
+
+  test('a literal is known wherever in a condition the model is compared with it', () => {
+    const b = new ProgramBuilder();
+    const model = b.signal('model');
+    const bool = { type: 'bool', scope: 'request', span: SPAN } as const;
+    const list = (...members: readonly string[]): Expression => ({ ...constant(members), type: { list: 'string' } });
+    const when: Expression = {
+      kind: 'or',
+      operands: [
+        { kind: 'contains', value: list('one', 'two'), part: model, ...bool },
+        { kind: 'in', value: model, list: list('three'), ...bool },
+        {
+          kind: 'exists',
+          operand: {
+            kind: 'in',
+            value: constant('x'),
+            list: {
+              kind: 'call',
+              function: 'list',
+              arguments: [
+                {
+                  kind: 'coalesce',
+                  left: b.signal('user'),
+                  right: constant(''),
+                  type: 'string',
+                  scope: 'request',
+                  span: SPAN,
+                },
+                constant(','),
+              ],
+              type: { list: 'string' },
+              scope: 'request',
+              span: SPAN,
+            },
+            ...bool,
+          },
+          ...bool,
+        },
+        { kind: 'exists', operand: compare('==', constant('four'), model), ...bool },
+        { kind: 'contains', value: constant('a text with five'), part: model, ...bool },
+      ],
+      ...bool,
+    };
+    const t = testCore(
+      b.program({
+        tiers: [tier('A', 1, MODEL)],
+        routes: [route('some', [destination('A', [b.leastTokens()])], when)],
+      }),
+    );
+    expect(t.core.router.models().map((known) => known.id)).toEqual(['four', 'm', 'one', 'three', 'two']);
   });
 
   test('a tier that states no model serves whatever is asked', () => {

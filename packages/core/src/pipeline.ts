@@ -235,6 +235,11 @@ export class Pipeline {
     return placed;
   }
 
+  /** The same endpoint again at once, whether it is still eligible or not. */
+  retake(state: RequestState, slot: number): boolean {
+    return state.active !== undefined && this.#take(state, state.active, slot);
+  }
+
   /** The first fallback of the destination for this cause that has room, beyond the one in use. */
   fallBack(state: RequestState, cause: string): boolean {
     const { destination } = state;
@@ -351,6 +356,8 @@ export class Pipeline {
       }
     }
     if (destination.where !== undefined && length > 0) {
+      frame.candidates = slots;
+      frame.eligible = eligible;
       const passed = destination.where(frame, slots, length, this.#scratch);
       frame.droppedWhere = length - passed;
       length = passed;

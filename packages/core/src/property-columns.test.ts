@@ -118,6 +118,28 @@ test('`among` keeps to a stable subset of the key, which changes by one endpoint
   expect(t.refuse()).toMatchObject({ code: 'no_endpoint' });
 });
 
+test('nobody stands in for the full and the tried of a subset, unless it may grow', () => {
+  const full = ENDPOINTS.replace('endpoints:', 'max_requests: 1, endpoints:');
+  const t = written(`${full}default to tier "A" where among(user, 3) by lowest(inflight_requests)`);
+  const body = { user: 'u-1' };
+  const own = Array.from({ length: 3 }, () => t.forward({ body }));
+  const subset = new Set(own.map((live) => live.attempt.endpoint));
+  expect(subset.size).toBe(3);
+  expect(t.refuse({ body })).toMatchObject({ code: 'no_endpoint' });
+  const [first, ...others] = own;
+  others.forEach((live) => live.finish(OK));
+  const gone = { cause: 'connect', status: 0, retryAfterSeconds: Number.NaN, durationMs: 1 } as const;
+  const tried = [first?.attempt.endpoint];
+  for (let i = 0; i < 2; i++) {
+    const next = first?.next(gone);
+    tried.push(next?.kind === 'attempt' ? next.attempt.endpoint : next?.code);
+  }
+  expect(new Set(tried)).toEqual(subset);
+
+  const grown = written(`${full}default to tier "A" where among(user, 3, grow: true) by lowest(inflight_requests)`);
+  expect(new Set(Array.from({ length: 8 }, () => grown.forward({ body }).attempt.endpoint)).size).toBe(8);
+});
+
 test('with `grow` the subset widens while all in it are at their bound', () => {
   const grown = (policy: string): number => {
     const t = written(`${ENDPOINTS}default to tier "A" where among(user, 1${policy}) by lowest(inflight_requests)`);

@@ -260,6 +260,8 @@ function bindAmong(fleet: Fleet, given: PropertyArguments): BoundColumn {
   );
   const { capacity } = fleet.table;
   const mask = new Uint8Array(capacity);
+  /** Whether an endpoint may take one more, by slot. */
+  const takes = new Uint8Array(capacity);
   const scratch: (boolean | undefined)[] = [];
   const candidates = candidateColumns(fleet);
   const bound = createBound();
@@ -267,7 +269,11 @@ function bindAmong(fleet: Fleet, given: PropertyArguments): BoundColumn {
 
   return {
     numeric: false,
-    source: (frame, slots, length) => {
+    source: (frame, asked, count) => {
+      // A key's endpoints are its own while they are full or were tried, too: no others stand in for them.
+      const all = asked === frame.candidates ? frame.eligible : undefined;
+      const slots = all ?? asked;
+      const length = all?.length ?? count;
       const parts: string[] = constantKeys.map((argument) => (argument.kind === 'value' ? String(argument.value) : ''));
       for (const part of keyParts) {
         const value = part(frame);
@@ -283,23 +289,23 @@ function bindAmong(fleet: Fleet, given: PropertyArguments): BoundColumn {
       candidates.length = length;
       ranker.among(candidates, key, places, mask);
       for (let i = 0; i < length; i++) scratch[slots[i]!] = mask[i] === 1;
-      if (grow && places < length) widen(ranker, key, length, slots);
+      if (grow && places < length) widen(ranker, key, asked, count);
       return scratch as unknown as Column;
     },
   };
 
-  /** Lets in the next of the key's order for as long as all members are at their bound. */
-  function widen(order: Ranker, key: Hash64, length: number, slots: Int32Array): void {
+  /** Lets in the next of the key's order for as long as none of its own that are asked for is below its bound. */
+  function widen(order: Ranker, key: Hash64, asked: Int32Array, count: number): void {
+    const { slots, length } = candidates;
     markWithinBound(candidates, fleet.table.inflightRequests, bound, mask);
-    let room = false;
-    for (let i = 0; i < length; i++) room ||= scratch[slots[i]!] === true && mask[i] === 1;
-    if (room) return;
+    for (let i = 0; i < length; i++) takes[slots[i]!] = 0;
+    for (let i = 0; i < count; i++) takes[asked[i]!] = 1;
+    for (let i = 0; i < length; i++) takes[slots[i]!]! &= mask[i]!;
+    for (let i = 0; i < length; i++) if (scratch[slots[i]!] === true && takes[slots[i]!] === 1) return;
     order.begin(candidates, key);
     for (let slot = order.next(); slot >= 0; slot = order.next()) {
       scratch[slot] = true;
-      let place = 0;
-      while (slots[place] !== slot) place++;
-      if (mask[place] === 1) return;
+      if (takes[slot] === 1) return;
     }
   }
 }

@@ -1,4 +1,4 @@
-import { referenceName } from '@signalbox/policy';
+import { operandsOf, referenceName } from '@signalbox/policy';
 import type { Destination, Expression, SignalRef } from '@signalbox/policy';
 
 /** Signals that hold text of the prompt: no record has them, and they are let go with the body. */
@@ -28,36 +28,10 @@ export function isPersonal(signal: SignalRef): boolean {
 export function recordedProperties(destination: Destination): readonly number[] {
   const found = new Set<number>();
   const visit = (expression: Expression): void => {
-    switch (expression.kind) {
-      case 'property':
-        found.add(expression.index);
-        return;
-      case 'negate':
-      case 'not':
-      case 'exists':
-        return visit(expression.operand);
-      case 'arithmetic':
-      case 'compare':
-      case 'coalesce':
-        visit(expression.left);
-        return visit(expression.right);
-      case 'and':
-      case 'or':
-        return expression.operands.forEach(visit);
-      case 'between':
-        return [expression.value, expression.low, expression.high].forEach(visit);
-      case 'in':
-        return [expression.value, expression.list].forEach(visit);
-      case 'list':
-        return expression.members.forEach(visit);
-      case 'matches':
-        return visit(expression.value);
-      case 'contains':
-        return [expression.value, expression.part].forEach(visit);
-      case 'call':
-        return expression.arguments.forEach(visit);
-      default:
-    }
+    // What an aggregate reads is not of the candidate in hand.
+    if (expression.kind === 'aggregate') return;
+    if (expression.kind === 'property') found.add(expression.index);
+    operandsOf(expression).forEach(visit);
   };
   if (destination.where !== undefined) visit(destination.where);
   for (const sum of destination.by)

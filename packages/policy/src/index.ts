@@ -33,6 +33,7 @@ export { createLineIndex } from './syntax/line-index.ts';
 export type { LineIndex } from './syntax/line-index.ts';
 export { joinSpans } from './syntax/span.ts';
 export type { Position, Span } from './syntax/span.ts';
+export { operandsOf } from './operands-of.ts';
 export { languageVersion, parsePolicy } from './syntax/parse-policy.ts';
 export type { ParseOptions, ParseResult, PolicyToken, PolicyTokenKind } from './syntax/parse-result.ts';
 export { reservedWords, statementWords } from './syntax/token-types.ts';

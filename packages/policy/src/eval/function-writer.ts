@@ -29,7 +29,7 @@ export function createModuleWriter(targets: readonly TargetRef[]): ModuleWriter 
   const poolIndices = new Map(targets.map((target, index) => [targetKey(target), index]));
 
   const constant = (entry: GeneratedConstant): string => {
-    const key = JSON.stringify(entry);
+    const key = JSON.stringify(entry, tellNumbersApart);
     let name = constantNames.get(key);
     if (name === undefined) {
       name = `k${constants.length}`;
@@ -88,6 +88,12 @@ export function createModuleWriter(targets: readonly TargetRef[]): ModuleWriter 
       return Object.freeze({ text, constants: Object.freeze(constants) });
     },
   };
+}
+
+/** JSON has one form for NaN and both infinities, and one for both zeros. */
+function tellNumbersApart(_name: string, value: unknown): unknown {
+  const told = typeof value !== 'number' || (Number.isFinite(value) && !Object.is(value, -0));
+  return told ? value : { number: Object.is(value, -0) ? '-0' : String(value) };
 }
 
 const ARITHMETIC: { readonly [Operator in '+' | '-' | '*' | '/']: (left: number, right: number) => number } = {

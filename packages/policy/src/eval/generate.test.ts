@@ -310,3 +310,21 @@ describe('instantiation', () => {
     }
   });
 });
+
+test('lists that JSON writes alike are constants of their own', () => {
+  const numbers = [Infinity, -Infinity, Number.MAX_VALUE, 0, -0, 1];
+  const pairs = numbers.flatMap((a) => numbers.map((b) => [a, b] as const));
+  const predicates = pairs.map(([a, b]): Expression => ({
+    kind: 'compare',
+    op: '==',
+    left: constant([a]),
+    right: constant([b]),
+    type: 'bool',
+    scope: 'constant',
+    span: SPAN,
+  }));
+  const program = programOf(TABLE, { predicates });
+  const evaluators = instantiateGenerated(program, generate(program));
+  const host = hostOf(program, evaluators.targets, { signals: [], properties: [], pools: {} });
+  expect(predicates.map((predicate) => evaluators.predicate(predicate)(host))).toEqual(pairs.map(([a, b]) => a === b));
+});
