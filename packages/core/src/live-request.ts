@@ -173,8 +173,11 @@ export class LiveRequest implements Forward {
         before: heldBefore(lease),
       });
       if (end.outcome === 'ok' && end.upstreamStatus < 400 && !state.stream) this.#tellPlain(lease, end, nowMs);
-      if (end.outcome === 'ok') services.fleet.health.succeeded(lease.slot, nowMs, lease.ejections);
-      else if (end.outcome !== 'client_abort') services.fleet.health.failed(lease.slot, nowMs, lease.ejections);
+      const { health } = services.fleet;
+      if (end.outcome === 'ok') {
+        // A request that the server refuses as wrong speaks neither for nor against it.
+        if (end.upstreamStatus < 400) health.succeeded(lease.slot, nowMs, lease.ejections);
+      } else if (isFaultOfServer(end, nowMs, state.deadlineMs)) health.failed(lease.slot, nowMs, lease.ejections);
     }
     settleLimits(state, services, end);
     if (end.outcome === 'ok' && end.upstreamStatus < 400) this.#learn(end);
@@ -494,6 +497,12 @@ function exhausted(state: RequestState, failure: AttemptFailure): RefusalCause {
 function speaksAgainst(failure: AttemptFailure): boolean {
   if (failure.cause === 'connect' || failure.cause === 'first_token') return true;
   return failure.cause === 'error' && failure.status !== 503 && !(failure.status >= 400 && failure.status < 500);
+}
+
+/** Whether an answer that broke off counts towards an ejection: not where the client left, nor where the time that it gave was over. */
+function isFaultOfServer(end: RequestEnd, nowMs: number, deadlineMs: number): boolean {
+  if (end.outcome === 'client_abort') return false;
+  return end.outcome !== 'upstream_timeout' || nowMs < deadlineMs;
 }
 
 function reasonOf(end: RequestEnd): string {
