@@ -106,6 +106,55 @@ reject when usage("l") > 15%\ndefault to tier "a"`;
     });
   });
 
+  test('of cost is asked with what the request costs at least, before it is known where it goes', async () => {
+    const policy = `define tier "cheap" { model: "m", price: $36, throughput: 100/s, endpoints: ["http://10.0.0.1:8000"] }
+define tier "dear" { model: "big", price: $3600, throughput: 100/s, endpoints: ["http://10.0.0.2:8000"] }
+define limit "l" { key: user, cost: $1/h }
+reject when over_limit("l")
+route when model == "big" to tier "dear"
+default to tier "cheap"`;
+    const asked = (made: Bench, model: string, maxTokens: number): string =>
+      made.send({ ...ann, model, promptTokensExact: 0, maxTokens });
+    await inBothModes(policy, (made) => {
+      // 200 tokens take 2 s: 2 cents of the cheap one, $2 of the dear one. Learning says 256 tokens at first.
+      expect(asked(made, 'big', 200)).toBe('429 rejected');
+      expect(asked(made, 'big', 90)).toBe('dear/1');
+      expect(asked(made, 'm', 200)).toBe('cheap/1');
+      // Held while under way: 90 cents leave 10, of which the cheap one takes 2.
+      const held = made.forward({ ...ann, model: 'big', promptTokensExact: 0, maxTokens: 90 });
+      expect(asked(made, 'm', 200)).toBe('cheap/1');
+      expect(asked(made, 'big', 20)).toBe('429 rejected');
+      expect(asked(made, 'big', 9)).toBe('dear/1');
+      held.finish({ ...DONE, promptTokens: 0, outputTokens: 10 });
+      expect(asked(made, 'big', 80)).toBe('dear/1');
+    });
+  });
+
+  test('reserves the output that the model is known for, and never more than the caller allows', async () => {
+    const policy = `${tiers({ a: 1 })}define limit "l" { key: user, output_tokens: 1k/min }
+reject when over_limit("l")
+default to tier "a"`;
+    const open: TestRequest = { user: 'ann', promptTokensExact: 10 };
+    const used = 'default to tier "a" with set "v" (usage("l"))';
+    const usage = (made: Bench, request: TestRequest): unknown => {
+      const held = made.forward(request);
+      const probe = made.forward(ann);
+      probe.finish(LEFT);
+      held.finish(LEFT);
+      return JSON.parse(probe.attempt.set[0]?.json ?? 'null');
+    };
+    await inBothModes(policy.replace('default to tier "a"', used), (made) => {
+      expect(usage(made, open)).toBeCloseTo(0.256, 12);
+      expect(usage(made, { ...open, maxTokens: 50 })).toBeCloseTo(0.05, 12);
+      for (let i = 0; i < 200; i++) {
+        made.forward({ ...open, user: `other-${i}` }).finish({ ...DONE, outputTokens: 40 });
+      }
+      expect(usage(made, open)).toBeCloseTo(0.041, 12);
+      expect(usage(made, { ...open, maxTokens: 5 })).toBeCloseTo(0.005, 12);
+      expect(usage(made, { ...open, maxTokens: 5000 })).toBeCloseTo(0.041, 12);
+    });
+  });
+
   test('of an unknown key does not apply', async () => {
     await inBothModes(limit('requests: 1/min'), (made) => {
       for (let i = 0; i < 5; i++) expect(made.send({ messages: 'x' })).toMatch(/^a\//);

@@ -24,7 +24,7 @@ import type {
   TargetRef,
 } from '@signalbox/policy';
 import type { AsyncSignal, BoundLimit, Learner, SignalStep } from './bound-policy.ts';
-import { isOverLimit, limitKey } from './bound-limits.ts';
+import { isOverLimit, leastCostOver, limitKey } from './bound-limits.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { ColumnSource, Frame } from './frame.ts';
 import { MOST_LATE_SIGNALS } from './late-signals.ts';
@@ -98,12 +98,14 @@ export class CatalogueBinder {
   /** Binds what the program names. Limits come first, as signals read them; indices of its own signals and properties are fixed, so these come first. */
   bind(): void {
     const { signals, properties, definitions } = this.#program;
+    const { fleet } = this.#context;
     for (const limit of definitions.limits) {
       this.limits.set(limit.name, {
         definition: limit,
         when: limit.when === undefined ? undefined : this.#evaluators.predicate(limit.when),
         key: limit.key.map((part) => this.#evaluators.value(part)),
         parent: limit.shareOf,
+        leastCost: limit.cost === undefined ? undefined : leastCostOver(fleet, fleet.pool([{ kind: 'any' }])),
       });
     }
     properties.forEach((property, index) => {
@@ -208,7 +210,10 @@ export class CatalogueBinder {
         const value = instance.evaluate(frame.parsed, view);
         // A plugin's estimate takes the place of core's own, in leases and limits too.
         if (name === 'prompt_tokens' && typeof value === 'number' && value >= 0) frame.promptTokens = value;
-        if (name === 'output_tokens' && typeof value === 'number' && value >= 0) frame.outputTokens = value;
+        if (name === 'output_tokens' && typeof value === 'number' && value >= 0) {
+          const most = frame.parsed.maxTokens;
+          frame.outputTokens = most < value ? most : value;
+        }
         return value;
       } catch (error) {
         guard.failed(held, error);
@@ -301,12 +306,12 @@ export class CatalogueBinder {
     const own = this.#program.signals.findIndex((signal) => signal.key === key && signal.arguments.length === 0);
     const ref = this.#program.signals[own];
     if (ref !== undefined) {
+      this.#readByPlugins.add(own);
       this.#bindSignal(ref, own);
       return { index: own, numeric: isNumericType(ref.type) };
     }
     const extra = this.#extraSignals.get(key);
     if (extra !== undefined) return extra;
-      this.#readByPlugins.add(own);
     const provider = this.#providerOf('signal', key);
     const definition = provider?.provides.signal?.[key];
     if (provider !== undefined && definition !== undefined) {

@@ -2,7 +2,9 @@ import type { Frame } from './frame.ts';
 import type { BoundLimit } from './bound-policy.ts';
 import type { Charge, LimitLedger } from './limits.ts';
 import { frame as frameParts } from '@signalbox/chwbl';
-import { textOf } from './property-columns.ts';
+import type { Fleet } from './fleet/fleet.ts';
+import type { TargetPool } from './fleet/pool.ts';
+import { requestCost, textOf } from './property-columns.ts';
 
 /** The key under which a limit is charged for this request; undefined where the limit does not apply. */
 export function limitKey(limit: BoundLimit, frame: Frame): string | undefined {
@@ -20,21 +22,19 @@ type Limits = ReadonlyMap<string, BoundLimit>;
 
 /** Whether this request would exceed the limit, or one that it is a share of. False where it does not apply. */
 export function isOverLimit(limits: Limits, name: string, frame: Frame, ledger: LimitLedger): boolean {
-  const charge = estimateOf(frame);
   return lineageOf(limits, name).some((limit) => {
     const key = limitKey(limit, frame);
-    return key !== undefined && ledger.wouldExceed(limit.definition, key, charge, frame.nowMs);
+    return key !== undefined && ledger.wouldExceed(limit.definition, key, estimateOf(limit, frame), frame.nowMs);
   });
 }
 
 /** Seconds until the limit and those that it is a share of have room for this request, at least 1. */
 export function limitRetryAfter(limits: Limits, name: string, frame: Frame, ledger: LimitLedger): number {
-  const charge = estimateOf(frame);
   let seconds = 1;
   for (const limit of lineageOf(limits, name)) {
     const key = limitKey(limit, frame);
     if (key === undefined) continue;
-    seconds = Math.max(seconds, ledger.retryAfterSeconds(limit.definition, key, charge, frame.nowMs));
+    seconds = Math.max(seconds, ledger.retryAfterSeconds(limit.definition, key, estimateOf(limit, frame), frame.nowMs));
   }
   return seconds;
 }
@@ -50,6 +50,27 @@ function lineageOf(limits: Limits, name: string): readonly BoundLimit[] {
   return lineage;
 }
 
-function estimateOf(frame: Frame): Charge {
-  return { inputTokens: frame.promptTokens, outputTokens: frame.outputTokens, cost: 0 };
+function estimateOf(limit: BoundLimit, frame: Frame): Charge {
+  const cost = limit.leastCost?.(frame) ?? 0;
+  return { inputTokens: frame.promptTokens, outputTokens: frame.outputTokens, cost };
+}
+
+/**
+ * What a request costs at least, in dollars: at the cheapest endpoint that may be given requests, of those that serve the model it names if
+ * there are any. It is not routed yet where this is asked; what it goes to is charged when that is known. 0 where no cost is known.
+ */
+export function leastCostOver(fleet: Fleet, pool: TargetPool): (frame: Frame) => number {
+  return (frame) => {
+    pool.refresh();
+    const model = frame.parsed?.model;
+    let least = Infinity;
+    let leastOfModel = Infinity;
+    for (const slot of pool.eligible) {
+      const cost = requestCost(fleet, slot, frame.promptTokens, frame.outputTokens);
+      if (cost < least) least = cost;
+      if (cost < leastOfModel && fleet.texts.model[slot] === model) leastOfModel = cost;
+    }
+    const cost = leastOfModel < Infinity ? leastOfModel : least;
+    return cost < Infinity ? cost : 0;
+  };
 }

@@ -194,6 +194,8 @@ export interface BoundLimit {
   readonly when: RequestPredicate | undefined;
   readonly key: readonly RequestValue[];
   readonly parent: string | undefined;
+  /** What a request that is not routed yet costs at least, in dollars; undefined where the limit has no `cost`. */
+  readonly leastCost: ((frame: Frame) => number) | undefined;
 }
 
 export interface BoundAlarm {

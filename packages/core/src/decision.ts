@@ -27,6 +27,7 @@ export function buildDecision(state: RequestState, fleet: Fleet, epochMs: number
   if (frame.droppedUnhealthy > 0) dropped['unhealthy'] = frame.droppedUnhealthy;
   if (frame.droppedCapacity > 0) dropped['capacity'] = frame.droppedCapacity;
   if (frame.droppedWhere > 0) dropped['where'] = frame.droppedWhere;
+  if (frame.droppedSlowStart > 0) dropped['slow_start'] = frame.droppedSlowStart;
   return {
     v: 1,
     requestId: state.requestId,

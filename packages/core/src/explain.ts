@@ -45,7 +45,8 @@ export interface ExplainedCandidate {
     | 'ejected'
     | 'capacity'
     | 'busy'
-    | 'where';
+    | 'where'
+    | 'slow_start';
   /** For `where`: the condition as it came out for this endpoint. */
   readonly where?: ExplainedCondition;
   /** Place on the shortlist, from 1; absent where the endpoint was not scored. */
@@ -88,9 +89,9 @@ export function explain(
   const { frame, version } = state;
   const { policy, program } = version;
   const { fleet } = services;
-  const outcome = services.pipeline.decide(state);
   // What a request need not know, its reader wants to.
   readLate(frame, everyLate(frame.shape.late));
+  const outcome = services.pipeline.decide(state);
   const tracer = interpret(program);
   const condition = (expression: Expression, slot?: number): ExplainedCondition =>
     explainCondition(program, tracer, expression, state, slot);
@@ -194,7 +195,7 @@ function explainCandidates(
       const place = frame.slots.subarray(0, frame.listed).indexOf(slot);
       list.push({
         ...base,
-        verdict: slot === picked ? 'picked' : 'eligible',
+        verdict: slot === picked ? 'picked' : place < 0 && frame.droppedSlowStart > 0 ? 'slow_start' : 'eligible',
         ...(place < 0 ? {} : scored(state, destination, place)),
       });
     }

@@ -58,6 +58,7 @@ export class Frame implements EvaluationHost {
   droppedUnhealthy = 0;
   droppedCapacity = 0;
   droppedWhere = 0;
+  droppedSlowStart = 0;
   affinityHi = 0;
   affinityLo = 0;
   affinityState: AffinityState = 0;
@@ -96,6 +97,7 @@ export class Frame implements EvaluationHost {
     this.droppedUnhealthy = 0;
     this.droppedCapacity = 0;
     this.droppedWhere = 0;
+    this.droppedSlowStart = 0;
     this.affinityState = 0;
     this.hasSplit = false;
     this.panic = false;
@@ -106,9 +108,9 @@ export class Frame implements EvaluationHost {
     this.request = undefined;
     this.parsed = undefined;
     this.tenant = undefined;
+    this.lateRead = 0;
     this.n.fill(Number.NaN);
     this.v.fill(undefined);
-    this.lateRead = 0;
   }
 }
 

@@ -17,6 +17,7 @@ import { createRanking } from './ranking.ts';
 import type { Ranking } from './ranking.ts';
 import type { RefusalCause, RequestState } from './request-state.ts';
 import { createSeededRandom, spread } from './seeded-random.ts';
+import { SlowStartGate } from './slow-start-gate.ts';
 import { classOf, PRIORITIES } from './signals/signal-producers.ts';
 
 /** What a run of the pipeline came to: a lease, a refusal in `state.refusal`, or a wait at `state.place`. */
@@ -40,6 +41,7 @@ export class Pipeline {
   readonly #ranking: Ranking;
   readonly #random = createSeededRandom(0);
   readonly #scratch: Int32Array;
+  readonly #slowStarts: SlowStartGate;
   /** Arms of the split in hand that have no candidate. */
   #closedArms = new Uint8Array(8);
   readonly #candidates: ReturnType<typeof candidateColumns>;
@@ -53,6 +55,7 @@ export class Pipeline {
     this.#leases = parts.leases;
     this.#limits = parts.limits;
     this.#ranking = createRanking(parts.fleet);
+    this.#slowStarts = new SlowStartGate(parts.fleet);
     this.#scratch = new Int32Array(parts.fleet.table.capacity);
     this.#candidates = candidateColumns(parts.fleet);
     this.#slots = this.#scratch;
@@ -64,10 +67,10 @@ export class Pipeline {
     frame.startDecision();
     state.sawAvailable = false;
     state.fellBack = false;
+    state.wentElse = false;
     state.admittedPriority = undefined;
     state.place = undefined;
     state.refusal = undefined;
-    state.wentElse = false;
     this.#fleet.health.expire(frame.nowMs);
     try {
       return (
@@ -339,6 +342,7 @@ export class Pipeline {
     frame.droppedUnhealthy = pool.unhealthyCount;
     frame.droppedCapacity = 0;
     frame.droppedWhere = 0;
+    frame.droppedSlowStart = 0;
     if (pool.noneHealthy && alternatives) {
       frame.droppedUnhealthy += length;
       return 0;
@@ -390,6 +394,13 @@ export class Pipeline {
     const { frame } = state;
     const { affinity } = destination;
     if (affinity !== undefined && this.#pickByAffinity(state, destination, affinity, length)) return true;
+    let among = length;
+    if (this.#slowStarts.isNeeded(frame.nowMs)) {
+      among = this.#slowStarts.pass(this.#slots, length, this.#scratch, state.dry);
+      frame.droppedSlowStart = length - among;
+      this.#slots = this.#scratch;
+      frame.stamp++;
+    }
     this.#random.reset(frame.seed);
     frame.listed = this.#ranking.rank(
       destination.tiers,
@@ -403,6 +414,7 @@ export class Pipeline {
     this.#recordFacts(state, destination);
     for (let place = 0; place < frame.listed; place++) {
       if (!this.#take(state, destination, frame.slots[place]!)) continue;
+      if (this.#slowStarts.isNeeded(frame.nowMs) && !state.dry) this.#slowStarts.picked(frame.slots[place]!);
       state.cursor = place;
       return true;
     }
