@@ -209,6 +209,7 @@ class RunningGateway implements Gateway {
         listen: this.#options.admin ?? definition.admin,
         token: this.#options.adminToken,
         nextFreePort: this.#options.nextFreePort ?? false,
+        logger: this.#logger,
         source: {
           ready: () => !this.#draining && this.#core.router.ready(),
           metrics: async () => ({ contentType: this.#metrics.contentType, text: await this.#metrics.expose() }),

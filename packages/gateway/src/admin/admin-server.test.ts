@@ -1,5 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { silentLogger } from '@signalbox/plugin-api';
 import type { AdminServer, AdminSource } from './admin-server.ts';
 import { splitListen, startAdminServer } from './admin-server.ts';
 
@@ -73,6 +74,21 @@ describe('on loopback without a token', () => {
     expect(JSON.parse((await send('/-/decisions?limit=2')).body)).toEqual({ decisions: [{ i: 0 }, { i: 1 }] });
   });
 
+  test('a number of decisions that is none is told so', async () => {
+    for (const limit of ['0', '-1', '1.5', 'all', 'Infinity', '1&limit=2']) {
+      const { status, body } = await send(`/-/decisions?limit=${limit}`);
+      expect({ status, body }).toMatchObject({ status: 400, body: expect.stringContaining('whole number') as string });
+    }
+  });
+
+  test('a path that cannot be read is answered in the envelope of all errors', async () => {
+    const { status, body } = await send('/-/%zz');
+    expect({ status, ...(JSON.parse(body) as object) }).toMatchObject({
+      status: 400,
+      error: { code: 'invalid_request' },
+    });
+  });
+
   test('reload is a POST, and answers 422 with the findings when the new policy is refused', async () => {
     expect((await send('/-/reload')).status).toBe(404);
     expect(reloads).toBe(0);
@@ -106,12 +122,29 @@ describe('on loopback without a token', () => {
 
 test('with a token, everything but the probes wants it', async () => {
   server = await startAdminServer({ listen: '127.0.0.1:0', token: 'right', source });
-  expect((await send('/livez')).status).toBe(200);
+  for (const probe of ['/livez', '/readyz', '/livez?from=balancer']) expect((await send(probe)).status).toBe(200);
   for (const authorization of ['', 'Bearer wrong', 'Bearer righ', 'Bearer right2']) {
     expect((await send('/-/policy', { headers: { authorization } })).status).toBe(401);
   }
   expect((await send('/-/policy', { headers: { authorization: 'Bearer right' } })).status).toBe(200);
   await server.close();
+});
+
+test('a fault of ours is a 500 without its words, which the log has', async () => {
+  const told: unknown[] = [];
+  const logger = {
+    ...silentLogger,
+    error: (message: string, fields?: object) => void told.push({ message, ...fields }),
+  };
+  const failing = { ...source, metrics: () => Promise.reject(new Error('inner words')) };
+  server = await startAdminServer({ listen: '127.0.0.1:0', token: undefined, logger, source: failing });
+  const { status, body } = await send('/metrics');
+  await server.close();
+  expect(status).toBe(500);
+  expect(body).not.toContain('inner words');
+  expect(told).toEqual([
+    { message: 'an admin request failed', error: expect.stringContaining('inner words') as string },
+  ]);
 });
 
 test('a public address without a token is refused at start', async () => {

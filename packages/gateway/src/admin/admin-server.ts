@@ -1,7 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import { fastify } from 'fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { SignalboxError } from '@signalbox/plugin-api';
+import { silentLogger, SignalboxError } from '@signalbox/plugin-api';
+import type { Logger } from '@signalbox/plugin-api';
 
 /** What the admin listener asks of the gateway. */
 export interface AdminSource {
@@ -56,6 +57,8 @@ export interface AdminServerOptions {
   readonly token: string | undefined;
   /** Takes the next free port if the one named is taken. */
   readonly nextFreePort?: boolean;
+  /** Told of requests that fail by a fault of ours. */
+  readonly logger?: Logger;
   readonly source: AdminSource;
 }
 
@@ -91,6 +94,7 @@ export async function startAdminServer({
   listen,
   token,
   nextFreePort = false,
+  logger = silentLogger,
   source,
 }: AdminServerOptions): Promise<AdminServer> {
   const { host, port } = splitListen(listen);
@@ -100,7 +104,13 @@ export async function startAdminServer({
       { code: 'admin_open', source: 'gateway' },
     );
   }
-  const app = fastify({ logger: false, bodyLimit: 20 * 1024 * 1024, forceCloseConnections: true });
+  const app = fastify({
+    logger: false,
+    bodyLimit: 20 * 1024 * 1024,
+    forceCloseConnections: true,
+    frameworkErrors: (_error, _request, reply) =>
+      void sendError(reply, 400, 'invalid_request', 'the path cannot be read'),
+  });
   guard(app, host, token);
   app.get('/livez', () => ({ status: 'ok' }));
   app.get('/readyz', (_request, reply) =>
@@ -115,7 +125,14 @@ export async function startAdminServer({
   app.get('/-/policy', () => source.policy());
   app.get<{ Querystring: { limit?: string } }>('/-/decisions', ({ query }) => {
     const limit = Number(query.limit ?? 100);
-    return { decisions: source.decisions(Number.isInteger(limit) && limit > 0 ? Math.min(limit, 10_000) : 100) };
+    if (!Number.isInteger(limit) || limit < 1) {
+      throw new SignalboxError(`limit must be a whole number from 1 up, got "${String(query.limit)}"`, {
+        code: 'limit_invalid',
+        source: 'client',
+        status: 400,
+      });
+    }
+    return { decisions: source.decisions(limit) };
   });
   app.post('/-/reload', async (_request, reply) => {
     const report = await source.reload();
@@ -136,6 +153,7 @@ export async function startAdminServer({
   );
   app.setErrorHandler((error: Error & { statusCode?: number; code?: string; status?: number }, _request, reply) => {
     const status = error.statusCode ?? error.status ?? 500;
+    if (status >= 500) logger.error('an admin request failed', { error: error.stack ?? String(error) });
     return sendError(
       reply,
       status,
@@ -182,7 +200,8 @@ function guard(app: FastifyInstance, host: string, token: string | undefined): v
         return;
       }
     }
-    const open = request.url === '/livez' || request.url === '/readyz';
+    const { url } = request.routeOptions;
+    const open = url === '/livez' || url === '/readyz';
     if (expected !== undefined && !open && !bearerMatches(request, expected)) {
       void sendError(
         reply.header('www-authenticate', 'Bearer'),
