@@ -31,7 +31,9 @@ export interface Tally {
   events: number;
 }
 
+/** Where a driver stands. */
 export interface Progress {
+  /** Requests that have not ended. */
   readonly open: number;
   readonly events: number;
   readonly faults: number;
@@ -40,8 +42,8 @@ export interface Progress {
 /** A client in a process of its own, at work. */
 export interface Driver {
   readonly pid: number;
-  /** What it last reported; it does so each second. */
-  progress(): Progress;
+  /** Its next report; it makes one each second. */
+  nextReport(): Promise<Progress>;
   /** Begins no more requests. */
   stop(): void;
   /** When every request has ended. Rejects if the process ends before. */
@@ -53,19 +55,30 @@ const upstreamMain = fileURLToPath(new URL('upstream-process.ts', import.meta.ur
 
 export function startDriver(task: DriverTask): Driver {
   const child = fork(driverMain, { execArgv: [] });
-  let progress: Progress = { open: 0, events: 0, faults: 0 };
+  let report = Promise.withResolvers<Progress>();
   const { promise: done, resolve, reject } = Promise.withResolvers<Tally>();
   child.on('message', (message: Progress | { readonly tally: Tally }) => {
     if (!('tally' in message)) {
-      progress = message;
+      report.resolve(message);
+      report = Promise.withResolvers<Progress>();
       return;
     }
     resolve(message.tally);
     child.disconnect();
   });
-  child.once('exit', (code, signal) => reject(new Error(`the driver ended with ${code ?? signal}`)));
+  child.once('exit', (code, signal) => {
+    const error = new Error(`the driver ended with ${code ?? signal}`);
+    reject(error);
+    report.reject(error);
+    report.promise.catch(() => undefined);
+  });
   child.send(task);
-  return { pid: child.pid ?? 0, progress: () => progress, stop: () => void child.send('stop'), done };
+  return {
+    pid: child.pid ?? 0,
+    nextReport: () => report.promise,
+    stop: () => void (child.connected && child.send('stop')),
+    done,
+  };
 }
 
 /** Endpoints in a process of their own. */

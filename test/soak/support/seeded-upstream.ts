@@ -5,6 +5,8 @@ import { plainText, streamEnd, tokenEvent, type Asked } from './seeded-answer.ts
 /** An endpoint on loopback that answers each request with what its seed says. */
 export interface SeededUpstream {
   readonly url: string;
+  /** Requests that have arrived. */
+  received(): number;
   /** Requests between their arrival and the end of their answer, or of their connection. */
   open(): number;
   close(): Promise<void>;
@@ -19,12 +21,14 @@ interface Body {
 }
 
 export async function startSeededUpstream(tier: string): Promise<SeededUpstream> {
+  let received = 0;
   let open = 0;
   const server = createServer((request, response) => {
     if (request.method !== 'POST') {
       response.end('{}');
       return;
     }
+    received++;
     open++;
     response.once('close', () => open--);
     collect(request, (text) => answer(response, tier, JSON.parse(text) as Body));
@@ -32,6 +36,7 @@ export async function startSeededUpstream(tier: string): Promise<SeededUpstream>
   await new Promise<void>((resolve) => server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received: () => received,
     open: () => open,
     close: () =>
       new Promise((resolve) => {
