@@ -110,8 +110,9 @@ export const compilePolicy = (input: CompileInput): CompileResult => {
     firstParty: manifests,
     resolvePlugin: input.resolvePlugin ?? noPlugin,
   });
-  const kept = applyAllowances(diagnostics, checked.allowances);
-  diagnostics.splice(0, diagnostics.length, ...kept);
+  const kept = applyAllowances([...diagnostics], checked.allowances);
+  diagnostics.length = 0;
+  for (const finding of kept) diagnostics.push(finding);
   if (hasErrors(diagnostics)) return result();
   const folder = input.path.slice(0, input.path.lastIndexOf('/') + 1);
   const hash = hashParts([

@@ -93,7 +93,10 @@ const declareLabel = (work: Work, label: string, span: Span, isRoute: boolean): 
 /** A label for a rule without one: `route 3`, the third route of the policy. */
 const makeLabel = (work: Work, base: string): string => {
   let label = base;
-  for (let n = 2; work.labels.has(label); n += 1) label = `${base} (${n})`;
+  for (let n = work.nextNumbers.get(base) ?? 2; work.labels.has(label); n += 1) {
+    label = `${base} (${n})`;
+    work.nextNumbers.set(base, n + 1);
+  }
   return label;
 };
 
@@ -399,6 +402,7 @@ export const checkProgram = (input: ProgramInput): CheckedProgram => {
     ensures: [],
     allowances: [],
     labels: new Map(),
+    nextNumbers: new Map(),
     routeLabels: new Map(),
     aliases: new Map(),
     unusedChecks: [],

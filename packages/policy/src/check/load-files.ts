@@ -70,7 +70,7 @@ export const loadFiles = (
     const parsed = parsePolicy(content, { file: at });
     if (known === undefined) {
       files.push({ path: at, text: content });
-      diagnostics.push(...parsed.diagnostics);
+      for (const finding of parsed.diagnostics) diagnostics.push(finding);
     }
     const imports = new Map<ImportNode, LoadedFile>();
     const file: LoadedFile = { path: at, tree: parsed.file, imports };

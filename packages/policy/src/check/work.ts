@@ -40,6 +40,8 @@ export interface Work {
   /** Labels of rules, and of routes alone. */
   readonly labels: Map<string, Span>;
   readonly routeLabels: Map<string, Span>;
+  /** By a label without a number: the first number that was not yet tried behind it. */
+  readonly nextNumbers: Map<string, number>;
   readonly aliases: Map<string, Span>;
   readonly unusedChecks: {
     readonly span: Span;

@@ -84,13 +84,42 @@ const docAbove = (text: string, comments: readonly CommentNode[], offset: number
     const comment = comments[index];
     if (comment === undefined || !comment.doc) break;
     if (!/^[ \t]*(?:\r\n|\n|\r)[ \t]*$/.test(text.slice(comment.span.end, below))) break;
-    const lineStart =
-      Math.max(text.lastIndexOf('\n', comment.span.start - 1), text.lastIndexOf('\r', comment.span.start - 1)) + 1;
-    if (!/^[ \t\uFEFF]*$/.test(text.slice(lineStart, comment.span.start))) break;
-    lines.unshift(comment.text.replace(/^##+ ?/, ''));
+    if (!/^[ \t\uFEFF]*$/.test(text.slice(lineStartOf(text, comment.span.start), comment.span.start))) break;
+    lines.push(comment.text.replace(/^##+ ?/, ''));
     below = comment.span.start;
   }
-  return lines.length === 0 ? undefined : lines.join('\n');
+  return lines.length === 0 ? undefined : lines.toReversed().join('\n');
+};
+
+/** Where the line begins that holds this offset. Looks no further back than that: the text may have no CR, or no LF, at all. */
+const lineStartOf = (text: string, offset: number): number => {
+  let start = offset;
+  while (start > 0 && text[start - 1] !== '\n' && text[start - 1] !== '\r') start -= 1;
+  return start;
+};
+
+/** Spans of one file in order of their place, those that overlap joined to one. */
+const joined = (spans: readonly Span[]): readonly Span[] => {
+  const apart: Span[] = [];
+  for (const span of spans.toSorted((a, b) => a.start - b.start)) {
+    const last = apart.at(-1);
+    if (last === undefined || span.start >= last.end) apart.push(span);
+    else apart[apart.length - 1] = { ...last, end: Math.max(last.end, span.end) };
+  }
+  return apart;
+};
+
+/** The one of these spans, which lie apart and in order, that holds `offset`. */
+const spanAt = (spans: readonly Span[], offset: number): Span | undefined => {
+  let low = 0;
+  let high = spans.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((spans[middle]?.end ?? 0) <= offset) low = middle + 1;
+    else high = middle;
+  }
+  const span = spans[low];
+  return span !== undefined && span.start <= offset ? span : undefined;
 };
 
 /** Words that go on with a statement wherever they stand. */
@@ -264,17 +293,14 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
   };
 
   const accept = (outcome: Attempt, from: number, to: number): void => {
-    found.push(...outcome.diagnostics);
+    for (const finding of outcome.diagnostics) found.push(finding);
     if (outcome.node === undefined) add(brokenNode(from, to));
     else if (outcome.node.kind === 'language') addLanguage(outcome.node, from, to);
     else add(dress(outcome.node));
   };
 
   /** Columns of white space in front of the first token of its line, in code units. */
-  const indentOf = (token: LexToken): number =>
-    token.startOffset -
-    1 -
-    Math.max(text.lastIndexOf('\n', token.startOffset - 1), text.lastIndexOf('\r', token.startOffset - 1));
+  const indentOf = (token: LexToken): number => token.startOffset - lineStartOf(text, token.startOffset);
 
   /**
    * Where the lost first word of another statement may have stood: the last line up to the failure that is indented no more
@@ -331,7 +357,7 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
       return;
     }
     const outcome = attempt(from, to);
-    found.push(...outcome.diagnostics);
+    for (const finding of outcome.diagnostics) found.push(finding);
     const node = outcome.node?.kind === 'group' ? dress(outcome.node) : brokenNode(from, to);
     blocks.push({ node, open: tokens[to - 1], statements: [] });
   };
@@ -388,8 +414,8 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
       pendingBroken = true;
       return to;
     }
-    found.push(...diagnostics);
-    pending.push(...(node ?? []));
+    for (const finding of diagnostics) found.push(finding);
+    for (const annotation of node ?? []) pending.push(annotation);
     pendingEnd = Math.max(from + 1, from + taken);
     return pendingEnd;
   };
@@ -511,9 +537,10 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
 
   // Of the stray characters in a statement only the first is told.
   const strayReported = new Set<Span>();
+  const owners = joined(unreadable);
   const lexical = lexed.diagnostics.filter((diagnostic) => {
     if (diagnostic.code !== 'E0101') return true;
-    const owner = unreadable.find((span) => span.start <= diagnostic.span.start && diagnostic.span.start < span.end);
+    const owner = spanAt(owners, diagnostic.span.start);
     if (owner === undefined) return true;
     if (strayReported.has(owner)) return false;
     strayReported.add(owner);
