@@ -10,7 +10,7 @@ import type { ForwardingRules, Identity, IdentityRefusal, Proxy, UnroutedEnd } f
 import type { AuditDetail, DecisionRecord, Metrics } from '@signalbox/telemetry';
 import { auditLine, createDecisionHistory, createMetrics, unroutedRecord } from '@signalbox/telemetry';
 import type { AdminServer, ExplainReport, PolicyReport, ReloadReport } from './admin/admin-server.ts';
-import { splitListen, startAdminServer } from './admin/admin-server.ts';
+import { splitListen, startAdminServer, urlOf } from './admin/admin-server.ts';
 import type { AuditSink } from './audit/audit-sink.ts';
 import { openAuditSink } from './audit/audit-sink.ts';
 import { explanationText } from './explain/explanation-text.ts';
@@ -241,7 +241,7 @@ class RunningGateway implements Gateway {
       try {
         const bound = await proxy.listen({ host, port: port === 0 ? 0 : port + tried });
         this.#proxy = proxy;
-        this.url = `http${definition.tls === undefined ? '' : 's'}://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;
+        this.url = urlOf(definition.tls === undefined ? 'http' : 'https', host, bound.port);
         return;
       } catch (cause) {
         if ((cause as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw cause;

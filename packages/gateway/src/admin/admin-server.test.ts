@@ -147,6 +147,24 @@ test('a fault of ours is a 500 without its words, which the log has', async () =
   ]);
 });
 
+test.each(['', '0.0.0.0'])(
+  'on every address ("%s"), with a token, it is reached by any of them and by no name',
+  async (host) => {
+    server = await startAdminServer({ listen: `${host}:0`, token: 'right', source });
+    const port = new URL(server.url).port;
+    expect(server.url).toBe(`http://${host === '' ? '127.0.0.1' : host}:${port}`);
+    for (const [given, status] of [
+      [`127.0.0.1:${port}`, 200],
+      [`10.1.2.3:${port}`, 200],
+      ['[fd00::1]', 200],
+      ['evil.example', 403],
+      [`10.1.2.3.evil.example:${port}`, 403],
+    ] as const)
+      expect([given, (await send('/livez', { headers: { host: given } })).status]).toEqual([given, status]);
+    await server.close();
+  },
+);
+
 test('a public address without a token is refused at start', async () => {
   await expect(startAdminServer({ listen: '0.0.0.0:0', token: undefined, source })).rejects.toThrow(
     /SIGNALBOX_ADMIN_TOKEN/,

@@ -86,6 +86,11 @@ export function splitListen(listen: string): { readonly host: string; readonly p
   return { host: match[1] ?? match[2] ?? '', port };
 }
 
+/** Where a listener is reached. An empty host is every address, this machine's own among them. */
+export function urlOf(scheme: 'http' | 'https', host: string, port: number): string {
+  return `${scheme}://${host === '' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
 /**
  * Starts the admin listener, apart from the data plane. It answers only requests whose Host is its own address or loopback, and no
  * request that a browser page of another origin sent. Nothing that changes state is reached by GET.
@@ -179,9 +184,8 @@ export async function startAdminServer({
     }
   }
   const bound = app.server.address();
-  const shownHost = host.includes(':') ? `[${host}]` : host;
   return {
-    url: `http://${shownHost}:${typeof bound === 'object' && bound !== null ? bound.port : port}`,
+    url: urlOf('http', host, typeof bound === 'object' && bound !== null ? bound.port : port),
     close: () => app.close(),
   };
 }
@@ -221,7 +225,7 @@ function hostAllowed(request: FastifyRequest, host: string): boolean {
     LOOPBACK.has(given) ||
     given === host ||
     given === `[${host}]` ||
-    ((host === '0.0.0.0' || host === '::') && /^[\d.]+$|^\[/.test(given))
+    ((host === '' || host === '0.0.0.0' || host === '::') && /^[\d.]+$|^\[/.test(given))
   );
 }
 
