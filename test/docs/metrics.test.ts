@@ -69,6 +69,7 @@ test('every metric is on the page of metrics with its type and labels, and every
       },
     ],
     queues: () => [{ tier: 'default', class: 'normal', size: 1 }],
+    queueRates: () => [{ tier: 'default', tokens: 1, tokensPerSecond: 1 }],
     panicking: () => ['a'],
     plugins: () => [{ plugin: 'p', errors: 1, invalidValues: 0 }],
     leaseLeaks: () => 0,

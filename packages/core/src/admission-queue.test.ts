@@ -1,8 +1,8 @@
 import type { Modifiers, OrderKey, PolicyProgram } from '@signalbox/policy';
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { AdmissionQueues } from './admission-queue.ts';
-import type { QueueEntry } from './admission-queue.ts';
+import type { QueueEntry, QueueRefusal } from './admission-queue.ts';
 import type { BoundQueue } from './bound-policy.ts';
 import type { Frame } from './frame.ts';
 import type { RequestState } from './request-state.ts';
@@ -487,6 +487,98 @@ test('whom a queue cannot serve in time is refused at the door, and told when to
   const normal = ask(t, { body });
   await settle();
   expect(normal.outcome).toBeUndefined();
+});
+
+/** A line of its own, into which requests of 100 tokens come and from which they leave by hand. */
+function measuredLine(): {
+  readonly rate: (nowMs: number) => number;
+  readonly come: (nowMs: number, patienceMs?: number) => QueueEntry | QueueRefusal;
+  readonly leave: (nowMs: number) => void;
+} {
+  const queues = new AdmissionQueues(Infinity);
+  const place = {
+    key: 'route:r:1',
+    label: 'r',
+    admission: -1,
+    maxDepth: 1000,
+    overflow: 'refuse',
+    order: { kind: 'deadline' },
+    with: {},
+  } as BoundQueue;
+  const line: QueueEntry[] = [];
+  return {
+    rate: (nowMs) => queues.status(nowMs)[0]?.tokensPerSecond ?? Number.NaN,
+    come(nowMs, patienceMs = Infinity) {
+      const frame = { promptTokens: 80, outputTokens: 20 };
+      const state = { frame, deadlineMs: Infinity } as unknown as RequestState;
+      const entry = queues.enqueue(state, place, nowMs, patienceMs, () => {});
+      if (!('kind' in entry)) line.push(entry);
+      return entry;
+    },
+    leave(nowMs) {
+      const entry = line.shift();
+      if (entry === undefined || !queues.remove(entry, nowMs)) throw new Error('nobody waits');
+      queues.dispatched(entry);
+    },
+  };
+}
+
+describe('the drain rate behind an expected wait', () => {
+  test('is unknown before four have left, and nobody is refused for it', () => {
+    const { rate, come, leave } = measuredLine();
+    for (let i = 0; i < 10; i++) come(0);
+    for (let i = 1; i <= 3; i++) leave(i * 1000);
+    expect(rate(3000)).toBeNaN();
+    expect(come(3000, 1)).not.toHaveProperty('kind');
+    leave(4000);
+    expect(rate(4000)).toBeGreaterThan(0);
+    expect(come(4000, 1)).toMatchObject({ kind: 'too_long' });
+  });
+
+  test('is tokens that left by the time somebody waited, newer ones weighing more', () => {
+    const { rate, come, leave } = measuredLine();
+    for (let i = 0; i < 10; i++) come(0);
+    for (let i = 1; i <= 6; i++) leave(i * 500);
+    const weights = (age: number): number => Math.exp(-age / 10);
+    const tokens = [0, 0.5, 1, 1.5, 2, 2.5].reduce((sum, age) => sum + 100 * weights(age), 0);
+    expect(rate(3000)).toBeCloseTo(tokens / (10 * (1 - weights(3))), 9);
+    // Seven wait: as many hundred tokens, at some 200 a second.
+    come(3000);
+    come(3000);
+    come(3000);
+    const refusal = come(3000, 0);
+    expect(refusal).toMatchObject({ kind: 'too_long' });
+    expect('waitMs' in refusal && refusal.waitMs).toBeCloseTo((700 / rate(3000)) * 1000, 6);
+  });
+
+  test('falls in a stall, by half each seven seconds, and is not forgotten; the next departures raise it again', () => {
+    const { rate, come, leave } = measuredLine();
+    for (let i = 0; i < 200; i++) come(0);
+    for (let i = 1; i <= 100; i++) leave(i * 500);
+    const before = rate(50_000);
+    expect(Math.abs(before - 200)).toBeLessThan(10);
+    expect(rate(57_000)).toBeCloseTo(before * Math.exp(-0.7), 0);
+    expect(rate(80_000)).toBeCloseTo(before * Math.exp(-3), 0);
+    expect(rate(80_000)).toBeGreaterThan(0);
+    for (let i = 1; i <= 40; i++) leave(80_000 + i * 500);
+    expect(rate(100_000)).toBeGreaterThan(0.8 * before);
+  });
+
+  test('is not changed by a pause in which nobody waits, and forgotten after a minute of it', () => {
+    const { rate, come, leave } = measuredLine();
+    for (let i = 0; i < 20; i++) come(0);
+    for (let i = 1; i <= 20; i++) leave(i * 500);
+    const before = rate(10_000);
+    expect(before).toBeGreaterThan(100);
+    // Looks from outside are no use of it.
+    for (let t = 10_000; t < 69_000; t += 1000) expect(rate(t)).toBe(before);
+    expect(rate(70_000)).toBeNaN();
+    come(69_000);
+    expect(rate(69_000)).toBe(before);
+    leave(69_100);
+    come(200_000);
+    expect(rate(200_000)).toBeNaN();
+  });
 });
 
 test('a deadline that the queue cannot meet is refused at the door; where an `else` follows, only then', async () => {

@@ -27,6 +27,10 @@ export interface QueueStatus {
   readonly label: string;
   readonly depth: number;
   readonly byPriority: { readonly [name: string]: number };
+  /** Prompt and expected output tokens of those in line. */
+  readonly tokens: number;
+  /** Tokens a second that leave for an endpoint while somebody waits; NaN before there is evidence. */
+  readonly tokensPerSecond: number;
 }
 
 /** Why a queue takes no more: no place or no memory is left, or the wait would be longer than the request may wait. */
@@ -46,6 +50,8 @@ const DRAIN_WINDOW_MS = 10_000;
 /** A rate from fewer departures, or over less time, says nothing. */
 const LEAST_DEPARTURES = 4;
 const LEAST_BUSY_MS = 100;
+/** After so long without anybody in line, what it was before says nothing either. */
+const IDLE_FORGETS_MS = 60_000;
 
 interface Line {
   readonly key: string;
@@ -54,17 +60,21 @@ interface Line {
   depth: number;
   /** Weighted tokens served by fair key. */
   readonly served: Map<string, number>;
-  /** Tokens that left for an endpoint, departures, and milliseconds during which somebody waited, all weighted by e^(−age/10 s). */
+  /** Tokens that left for an endpoint, and milliseconds during which somebody waited, both weighted by e^(−age/10 s). */
   drainedTokens: number;
-  departures: number;
   busyMs: number;
+  /** Departures that the two are from. They do not age: while nobody leaves, the rate falls, and is not forgotten. */
+  departures: number;
   seenMs: number;
 }
 
 /**
  * Bounded queues, one per rule that queues, each with four classes. Order: class, then the rule's `by`; without one the earliest deadline
  * first, and newest first once a queue is more than half full. Bounded by count, by the bytes of the bodies held in all queues, and by the
- * expected wait: tokens ahead ÷ tokens a second that leave the queue. Outlives policy versions: entries keep theirs.
+ * expected wait: tokens ahead ÷ the drain rate. That is the tokens of those who left for an endpoint ÷ the time during which somebody waited, both
+ * weighted by e^(−age/10 s), from four departures and a tenth of a second on; before that the wait is unknown, and nobody is refused for it. In a
+ * stall time goes on and tokens do not, so that the rate falls by half each 7 s; a pause in which nobody waits does not change it, and a minute of
+ * that forgets it. Outlives policy versions: entries keep theirs.
  */
 export class AdmissionQueues {
   readonly #lines = new Map<string, Line>();
@@ -169,7 +179,6 @@ export class AdmissionQueues {
     line.depth--;
     this.#size--;
     this.#bytes -= entry.bodyBytes;
-    if (line.depth === 0 && line.served.size === 0) this.#lines.delete(line.key);
     return true;
   }
 
@@ -222,13 +231,21 @@ export class AdmissionQueues {
     line.served.set(fairKey, (before ?? 0) + tokens / weight);
   }
 
-  status(): QueueStatus[] {
-    return [...this.#lines.values()].map((line) => ({
-      key: line.key,
-      label: line.label,
-      depth: line.depth,
-      byPriority: Object.fromEntries(PRIORITIES.map((name, c) => [name, line.classes[c]?.length ?? 0])),
-    }));
+  status(nowMs: number): QueueStatus[] {
+    return [...this.#lines.values()].map((line) => {
+      const idle = line.depth === 0;
+      // A look at an idle line must not pass for use of it.
+      if (!idle) elapse(line, nowMs);
+      const forgotten = idle && nowMs - line.seenMs >= IDLE_FORGETS_MS;
+      return {
+        key: line.key,
+        label: line.label,
+        depth: line.depth,
+        byPriority: Object.fromEntries(PRIORITIES.map((name, c) => [name, line.classes[c]?.length ?? 0])),
+        tokens: line.classes.flat().reduce((sum, entry) => sum + entry.tokens, 0),
+        tokensPerSecond: forgotten ? Number.NaN : drainRate(line) * 1000,
+      };
+    });
   }
 
   #line(place: BoundQueue): Line {
@@ -253,10 +270,7 @@ export class AdmissionQueues {
 
   /** Tokens ahead ÷ the rate at which tokens leave. What comes later and goes first is not foreseen, so the wait is rather longer. */
   #expectedWaitMs(line: Line, entry: QueueEntry): number {
-    if (line.depth === 0) return 0;
-    if (line.departures < LEAST_DEPARTURES || line.busyMs < LEAST_BUSY_MS || line.drainedTokens === 0)
-      return Number.NaN;
-    return (this.#tokensAhead(line, entry) / line.drainedTokens) * line.busyMs;
+    return line.depth === 0 ? 0 : this.#tokensAhead(line, entry) / drainRate(line);
   }
 
   #tokensAhead(line: Line, entry: QueueEntry): number {
@@ -363,12 +377,24 @@ function elapse(line: Line, nowMs: number): void {
   // A request that was received before another was offered a place may come to it after that; no time is counted twice.
   if (!(passedMs > 0)) return;
   line.seenMs = nowMs;
+  if (line.depth === 0) {
+    if (passedMs < IDLE_FORGETS_MS) return;
+    line.drainedTokens = 0;
+    line.departures = 0;
+    line.busyMs = 0;
+    return;
+  }
   const kept = Math.exp(-passedMs / DRAIN_WINDOW_MS);
   line.drainedTokens *= kept;
-  line.departures *= kept;
   line.busyMs *= kept;
   // What fell into the window of the time that passed, by the same weights.
-  if (line.depth > 0) line.busyMs += DRAIN_WINDOW_MS * (1 - kept);
+  line.busyMs += DRAIN_WINDOW_MS * (1 - kept);
+}
+
+/** Tokens a millisecond that leave the line while somebody waits; NaN before there is evidence. */
+function drainRate(line: Line): number {
+  const known = line.departures >= LEAST_DEPARTURES && line.busyMs >= LEAST_BUSY_MS && line.drainedTokens > 0;
+  return known ? line.drainedTokens / line.busyMs : Number.NaN;
 }
 
 /** Tokens that can be summed; unknown is 0. */

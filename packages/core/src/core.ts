@@ -329,7 +329,7 @@ class RoutingCore implements Core {
       leasesOpen: leases.open,
       leasesStarted: leases.started,
       leaseFaults: leases.faults,
-      queues: this.#queues.status(),
+      queues: this.#queues.status(this.#clock.now()),
       queued: this.#queues.size,
       versions: this.#versions.size,
       pluginInstances: this.#instances.size,

@@ -173,6 +173,7 @@ class RunningGateway implements Gateway {
           .queues.flatMap(({ label, byPriority }) =>
             Object.entries(byPriority).map(([priority, size]) => ({ tier: label, class: priority, size })),
           ),
+      queueRates: () => this.#core.status().queues.map(({ label, ...rate }) => ({ ...rate, tier: label })),
       panicking: () => tiersInPanic(this.#core.endpoints()),
       plugins: () => this.#pluginFigures(),
       leaseLeaks: () => this.#core.status().leaseFaults,

@@ -29,10 +29,20 @@ export interface QueueGauges {
   readonly size: number;
 }
 
+/** How fast a queue empties. */
+export interface QueueRate {
+  readonly tier: string;
+  /** Prompt and expected output tokens of those in line. */
+  readonly tokens: number;
+  /** NaN while it is unknown. */
+  readonly tokensPerSecond: number;
+}
+
 /** What metrics ask of the running gateway at each scrape. */
 export interface MetricsSource {
   endpoints(): Iterable<EndpointGauges>;
   queues(): Iterable<QueueGauges>;
+  queueRates(): Iterable<QueueRate>;
   /** Tiers in panic. */
   panicking(): Iterable<string>;
   /** Calls that threw, and values that were no numbers, by plugin name. */
@@ -234,6 +244,14 @@ export function createMetrics(source: MetricsSource): Metrics {
   endpointGauge('ejections_total', 'Times the endpoint was ejected', (gauges) => gauges.ejections, 'counter');
   define('queue_size', 'Requests waiting in an admission queue', 'gauge', () =>
     [...source.queues()].map((queue) => ({ labels: { tier: queue.tier, class: queue.class }, value: queue.size })),
+  );
+  define('queue_tokens', 'Prompt and expected output tokens of the requests in a queue', 'gauge', () =>
+    [...source.queueRates()].map(({ tier, tokens }) => ({ labels: { tier }, value: tokens })),
+  );
+  define('queue_drain_tokens_per_second', 'Tokens a second that leave a queue while somebody waits', 'gauge', () =>
+    [...source.queueRates()].flatMap(({ tier, tokensPerSecond }) =>
+      Number.isNaN(tokensPerSecond) ? [] : [{ labels: { tier }, value: tokensPerSecond }],
+    ),
   );
   define('queue_wait_seconds', 'Time that admitted requests spent in a queue', 'histogram', () =>
     [...queueWaits].flatMap(([tier, histogram]) => buckets('queue_wait_seconds', { tier }, histogram)),

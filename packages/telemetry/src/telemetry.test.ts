@@ -57,6 +57,10 @@ const idle: MetricsSource = {
     },
   ],
   queues: () => [{ tier: '70B', class: 'normal', size: 3 }],
+  queueRates: () => [
+    { tier: 'brown-out', tokens: 1200, tokensPerSecond: 400 },
+    { tier: 'new', tokens: 300, tokensPerSecond: NaN },
+  ],
   panicking: () => [],
   plugins: () => [{ plugin: 'strategies', errors: 1, invalidValues: 2 }],
   leaseLeaks: () => 0,
@@ -88,6 +92,9 @@ test('requests are counted by route, tier, model, code and reason, and a model t
   expect(text).toContain('signalbox_tokens_total{tier="70B",model="auto",type="output"} 122');
   expect(text).toContain('signalbox_inflight_requests{tier="70B",endpoint="70B/1"} 2');
   expect(text).toContain('signalbox_queue_size{tier="70B",class="normal"} 3');
+  expect(text).toContain('signalbox_queue_tokens{tier="new"} 300');
+  expect(text).toContain('signalbox_queue_drain_tokens_per_second{tier="brown-out"} 400');
+  expect(text).not.toContain('signalbox_queue_drain_tokens_per_second{tier="new"}');
   expect(text).toContain('signalbox_plugin_errors_total{plugin="strategies"} 3');
   expect(text).toMatch(/^# HELP signalbox_requests_total /m);
 });
