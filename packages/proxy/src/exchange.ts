@@ -319,8 +319,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange, Rel
       return;
     }
     if ((error as NodeJS.ErrnoException).code === 'UND_ERR_INVALID_ARG') {
-      // A header that we built is not one; the endpoint has no part in it.
-      this.fault('dispatch', error);
+      this.refuseHeader(error);
       return;
     }
     const unsent = Number.isNaN(call.sentMs);
@@ -479,6 +478,26 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange, Rel
     if (relay === undefined) breakOffEvents(this.answer, dialectOf(this.path), error);
     else relay.breakOff(error);
     this.endForward(outcome, status, call?.status ?? 0);
+  }
+
+  /** A policy makes a header of what the caller wrote, and no header may hold that. The endpoint has no part in it. */
+  private refuseHeader(error: Error): void {
+    this.host.logger.info('a header of the policy cannot be sent', {
+      request_id: this.head.requestId,
+      error: error.message,
+    });
+    const refusal = {
+      status: 400,
+      code: 'invalid_request',
+      message: 'The routing policy makes a header of a part of this request that holds characters no header may hold.',
+    };
+    if (this.opened()) {
+      this.broken(refusal, 'client_abort');
+      return;
+    }
+    this.call = undefined;
+    this.answerError(refusal, this.forward?.decision);
+    this.endForward('client_abort', refusal.status, 0);
   }
 
   private fault(where: string, error: unknown): void {
