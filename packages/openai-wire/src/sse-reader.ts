@@ -56,7 +56,6 @@ export class SseReader {
   private readonly alias: Uint8Array | undefined;
   private readonly dropUsageFrames: boolean;
   private readonly maxEventBytes: number;
-  private readonly rewrites: boolean;
 
   /** Bytes of the unfinished event, in a buffer with room to grow; `EMPTY` if the last chunk ended with an event. */
   private carry: Uint8Array = EMPTY;
@@ -75,14 +74,15 @@ export class SseReader {
   private typeStart = 0;
   private typeEnd = 0;
 
-  private pieces: Uint8Array[] = [];
+  /** What goes out of the buffer being read, where some of it is left out or replaced: the bytes up to `taken`. */
+  private edited: Uint8Array[] | undefined;
+  private taken = 0;
 
   constructor(options: SseReaderOptions) {
     this.dialect = options.dialect;
     this.alias = options.alias === undefined ? undefined : encoder.encode(JSON.stringify(options.alias));
     this.dropUsageFrames = options.dropUsageFrames ?? false;
     this.maxEventBytes = options.maxEventBytes ?? 8 * 1024 * 1024;
-    this.rewrites = this.alias !== undefined || this.dropUsageFrames;
   }
 
   /** Bytes held back because their event is not finished. */
@@ -109,9 +109,9 @@ export class SseReader {
       this.overflowed = true;
       this.carry = EMPTY;
       this.carried = 0;
-      return this.takePieces(buffer, whole);
+      return this.take(buffer, whole);
     }
-    const out = this.takePieces(buffer, whole);
+    const out = this.take(buffer, whole);
     if (left === 0) {
       this.carry = EMPTY;
       this.carried = 0;
@@ -134,10 +134,9 @@ export class SseReader {
     if (this.lineStart < this.carried) this.line(this.carry, 0, this.lineStart, this.carried);
     this.torn = !this.restIsWhole();
     let rest = this.carry.subarray(0, this.carried);
-    this.pieces = [];
     if (this.dataLines > 0) {
       this.dispatch(this.carry, 0, this.carried);
-      if (this.rewrites) rest = this.takePieces(rest, rest.length);
+      rest = this.take(rest, rest.length);
     }
     this.carry = EMPTY;
     this.carried = 0;
@@ -174,11 +173,13 @@ export class SseReader {
     this.carried = needed;
   }
 
-  private takePieces(buffer: Uint8Array, whole: number): Uint8Array {
-    if (!this.rewrites) return whole === buffer.length ? buffer : buffer.subarray(0, whole);
-    const pieces = this.pieces;
-    this.pieces = [];
-    if (pieces.length === 1) return pieces[0]!;
+  /** The first `whole` bytes of `buffer` as they are to go out: a view, unless something in them was replaced or left out. */
+  private take(buffer: Uint8Array, whole: number): Uint8Array {
+    const pieces = this.edited;
+    if (pieces === undefined) return whole === buffer.length ? buffer : buffer.subarray(0, whole);
+    if (this.taken < whole) pieces.push(buffer.subarray(this.taken, whole));
+    this.edited = undefined;
+    this.taken = 0;
     let length = 0;
     for (const piece of pieces) length += piece.length;
     const out = new Uint8Array(length);
@@ -188,6 +189,14 @@ export class SseReader {
       at += piece.length;
     }
     return out;
+  }
+
+  /** Puts `text` in place of the bytes in [start, end), which come behind all that was replaced before. */
+  private replace(buffer: Uint8Array, start: number, end: number, text: Uint8Array): void {
+    const pieces = (this.edited ??= []);
+    if (this.taken < start) pieces.push(buffer.subarray(this.taken, start));
+    if (text.length > 0) pieces.push(text);
+    this.taken = end;
   }
 
   /** Reads events in [0, end); gives the number of bytes that whole events take. */
@@ -202,10 +211,7 @@ export class SseReader {
         if (buffer[at] === LF) {
           at++;
           if (this.lineStart > 0) this.lineStart = at - base;
-          else {
-            if (this.rewrites) this.pieces.push(buffer.subarray(base, at));
-            base = at;
-          }
+          else base = at;
         }
         this.afterCr = false;
       }
@@ -258,7 +264,6 @@ export class SseReader {
 
   /** Ends the event in [base, end) and looks at its payload. */
   private dispatch(buffer: Uint8Array, base: number, end: number): void {
-    let dropped = false;
     if (this.dataLines > 0) {
       const type =
         this.typeEnd > this.typeStart
@@ -267,15 +272,13 @@ export class SseReader {
       if (this.moreData === undefined) {
         const start = base + this.dataStart;
         const stop = base + this.dataEnd;
-        dropped = this.payload(buffer, start, stop, type);
-        if (this.rewrites && !dropped) this.emit(buffer, base, end, start, stop);
+        if (this.payload(buffer, start, stop, type)) this.replace(buffer, base, end, EMPTY);
+        else if (this.alias !== undefined) this.rename(buffer, start, stop, this.alias);
       } else {
         const joined = this.joinLines(buffer, base);
-        dropped = this.payload(joined, 0, joined.length, type);
-        if (this.rewrites && !dropped) this.emitJoined(buffer, base, end, joined);
+        if (this.payload(joined, 0, joined.length, type)) this.replace(buffer, base, end, EMPTY);
+        else if (this.alias !== undefined) this.renameJoined(buffer, base, joined, this.alias);
       }
-    } else if (this.rewrites) {
-      this.pieces.push(buffer.subarray(base, end));
     }
     this.dataLines = 0;
     this.moreData = undefined;
@@ -329,25 +332,18 @@ export class SseReader {
     return false;
   }
 
-  private emit(buffer: Uint8Array, base: number, end: number, start: number, stop: number): void {
-    const model = this.alias === undefined ? undefined : findTopLevel(buffer, start, stop, 'model');
-    if (model === undefined || this.alias === undefined) {
-      this.pieces.push(buffer.subarray(base, end));
-      return;
-    }
-    this.pieces.push(buffer.subarray(base, model.start), this.alias, buffer.subarray(model.end, end));
+  private rename(buffer: Uint8Array, start: number, stop: number, alias: Uint8Array): void {
+    const model = findTopLevel(buffer, start, stop, 'model');
+    if (model !== undefined) this.replace(buffer, model.start, model.end, alias);
   }
 
   /** An event of several data lines: the name is replaced in the line where it stands, and all else stays as it came. */
-  private emitJoined(buffer: Uint8Array, base: number, end: number, joined: Uint8Array): void {
-    const model = this.alias === undefined ? undefined : findTopLevel(joined, 0, joined.length, 'model');
-    if (model === undefined || this.alias === undefined) {
-      this.pieces.push(buffer.subarray(base, end));
-      return;
-    }
+  private renameJoined(buffer: Uint8Array, base: number, joined: Uint8Array, alias: Uint8Array): void {
+    const model = findTopLevel(joined, 0, joined.length, 'model');
+    if (model === undefined) return;
     const start = base + this.offsetOf(model.start);
     const stop = base + this.offsetOf(model.end - 1) + 1;
-    this.pieces.push(buffer.subarray(base, start), this.alias, buffer.subarray(stop, end));
+    this.replace(buffer, start, stop, alias);
   }
 
   /** Where the byte at `at` of the joined data lines stands in the event. */
