@@ -119,3 +119,18 @@ test('the admin listener reloads on demand and says what came of it', async () =
   expect(metrics).toContain('signalbox_config_last_reload_successful 0');
   expect(metrics).toMatch(/signalbox_config_hash_info\{hash="[0-9a-f]+"\} 1/);
 });
+
+test('what define gateway says of answers holds from the reload on, and what waits for the next start is told', async () => {
+  const modelNow = async (): Promise<string> => ((await (await ask()).json()) as { model: string }).model;
+  expect(await modelNow()).toBe('auto');
+  const change = (gateway: string): void => bed.writePolicy(policy('a').replace('models:', `${gateway}, models:`));
+  change('report_model: real');
+  expect(await bed.gateway.reload()).toMatchObject({ ok: true, text: expect.not.stringContaining('note:') as string });
+  expect(await modelNow()).toBe('sim');
+  change('report_model: alias, body_limit: 1KiB, listen: "127.0.0.1:1", audit: { file: "audit.ndjson" }');
+  const { ok, text } = await bed.gateway.reload();
+  expect(ok).toBe(true);
+  expect(text.match(/note: `(?:listen|body_limit|audit)` in define gateway .* next start/g)).toHaveLength(3);
+  expect(await modelNow()).toBe('auto');
+  expect((await ask({ user: 'x'.repeat(2000) })).status).toBe(200);
+});

@@ -26,6 +26,7 @@ import { watchEventLoop } from './overload-guard.ts';
 import { BUILTIN_PLUGINS } from './plugins/builtin-plugins.ts';
 import { importPlugin } from './plugins/plugin-packages.ts';
 import { secretResolver } from './secrets.ts';
+import { startOnlyNotes } from './start-only.ts';
 import { systemClock, systemScheduler } from './system-time.ts';
 import type { TlsFiles } from './tls-files.ts';
 import { readTlsFiles, tlsPaths } from './tls-files.ts';
@@ -134,6 +135,8 @@ class RunningGateway implements Gateway {
   #earlyHeadMs = Number.POSITIVE_INFINITY;
   #audit: AuditSink | undefined;
   #auditDetail: AuditDetail = 'read';
+  /** The definition that it was started with. */
+  #started: GatewayDefinition | undefined;
   /** The host that is listened on; settled at start. */
   #host: string | undefined;
   #adminServer: AdminServer | undefined;
@@ -202,6 +205,7 @@ class RunningGateway implements Gateway {
       this.#follow(loaded);
       this.#activate(await this.#prepare(loaded), keys);
       const definition = this.definition;
+      this.#started = definition;
       if (definition.audit !== undefined) {
         this.#auditDetail = definition.audit.record;
         this.#audit = await this.#openAudit(definition.audit.file);
@@ -262,7 +266,7 @@ class RunningGateway implements Gateway {
       clock: systemClock,
       logger: this.#logger,
       limits: { bodyBytes: definition.bodyLimit },
-      reportModel: definition.reportModel === 'real' ? 'real' : 'asked',
+      reportModel: () => (this.definition.reportModel === 'real' ? 'real' : 'asked'),
       hooks: {
         identify: (credential) => this.#identify(credential),
         policy: () => this.#core.active?.id ?? '',
@@ -356,7 +360,8 @@ class RunningGateway implements Gateway {
     }
     this.#activate(await this.#prepare(loaded), keys);
     this.#setTls(tls);
-    return { ...this.#reportOf(true, true, findings, text), keysChanged };
+    const notes = this.#started === undefined ? '' : startOnlyNotes(this.#started, this.definition);
+    return { ...this.#reportOf(true, true, findings, text + notes), keysChanged };
   }
 
   #reportOf(ok: boolean, changed: boolean, diagnostics: readonly unknown[], text: string): ReloadReport {

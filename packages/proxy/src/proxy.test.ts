@@ -462,7 +462,7 @@ describe('the name of the model', () => {
     const script = (origin: string): { attempts: { target: ReturnType<typeof target>; model: string }[] } => ({
       attempts: [{ target: target(origin), model: 'real' }],
     });
-    const real = await rig(script, { reportModel: 'real' });
+    const real = await rig(script, { reportModel: () => 'real' });
     real.upstream.onRequest = ({ socket }) => socket.write(json(200, { model: 'real' }));
     expect((await real.client().post(CHAT, chat()).answer()).body).toBe('{"model":"real"}');
     const asked = await rig(script);

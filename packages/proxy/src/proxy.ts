@@ -30,8 +30,8 @@ export interface ProxyOptions {
   readonly timers?: Timers;
   readonly limits?: Partial<ProxyLimits>;
   readonly hooks?: ProxyHooks;
-  /** The name of the model in answers after a rewrite: what the client asked for, or what served it. */
-  readonly reportModel?: 'asked' | 'real';
+  /** The name of the model in answers after a rewrite: what the client asked for (default), or what served it; asked for each request. */
+  readonly reportModel?: () => 'asked' | 'real';
   /**
    * Whose forwarding headers (`X-Forwarded-*`) are believed; asked for each request. Undefined: nobody's, and none are sent upstream.
    */
@@ -121,7 +121,9 @@ export function createProxy(options: ProxyOptions): Proxy {
     limits,
     logger,
     hooks,
-    reportModel: options.reportModel ?? 'asked',
+    get reportModel() {
+      return options.reportModel?.() ?? 'asked';
+    },
     live,
     isClosing: () => closing,
     earlyHeadMs: options.earlyHeadMs ?? (() => Number.POSITIVE_INFINITY),
