@@ -1,6 +1,7 @@
 import { Socket } from 'node:net';
 import type { EndpointTarget } from '@signalbox/core';
 import { buildConnector, Client, Pool, type Dispatcher } from 'undici';
+import { AddressWatch } from './address-watch.ts';
 import { guardedLookup, isMetadataAddress, metadataRefused } from './metadata-addresses.ts';
 
 /** The connection that a call runs on, as far as retries care. */
@@ -46,6 +47,7 @@ class TrackedClient extends Client {
 
 interface PoolEntry {
   readonly pool: Pool;
+  readonly addresses: AddressWatch;
   usedMs: number;
 }
 
@@ -72,10 +74,12 @@ export class EndpointPools {
     let entry = this.pools.get(target);
     if (entry === undefined) {
       this.sweep(nowMs);
-      entry = { pool: this.open(target), usedMs: nowMs };
+      const addresses = new AddressWatch(new URL(target.origin).hostname, () => this.reopen(target));
+      entry = { pool: this.open(target), addresses, usedMs: nowMs };
       this.pools.set(target, entry);
     }
     entry.usedMs = nowMs;
+    entry.addresses.used(nowMs);
     entry.pool.dispatch(options, handler);
   }
 
@@ -94,6 +98,14 @@ export class EndpointPools {
     const entry = this.pools.get(target);
     if (entry === undefined) return;
     this.pools.delete(target);
+    void entry.pool.close();
+  }
+
+  /** The name of an endpoint has moved: running calls end where they are, all others go to the new address. */
+  private reopen(target: EndpointTarget): void {
+    const entry = this.pools.get(target);
+    if (entry === undefined) return;
+    this.pools.set(target, { ...entry, pool: this.open(target) });
     void entry.pool.close();
   }
 

@@ -26,7 +26,8 @@ export function metadataRefused(host: string): Error {
   });
 }
 
-type Resolve = (
+/** `dns.lookup` for all addresses of a host. */
+export type Resolve = (
   host: string,
   options: { readonly all: true },
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,

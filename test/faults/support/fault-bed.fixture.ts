@@ -39,6 +39,8 @@ export interface FaultBedOptions {
   readonly policy?: (origins: readonly string[]) => string;
   readonly proxy?: Partial<ProxyOptions>;
   readonly seed?: number;
+  /** In place of a clock of its own. */
+  readonly time?: ManualTime;
 }
 
 /** One tier named `tier` with the model `m` over the servers; `keys` are more lines of its definition, `rule` the end of the policy. */
@@ -74,8 +76,8 @@ async function startFaultBed({
   policy = oneTier(),
   proxy: proxyOptions = {},
   seed = 1,
+  time = new ManualTime(),
 }: FaultBedOptions): Promise<FaultBed> {
-  const time = new ManualTime();
   const upstreams = Array.from({ length: count }, () => new FaultUpstream());
   const origins = await Promise.all(upstreams.map((upstream) => upstream.listen()));
   const decisions: DecisionRecord[] = [];
