@@ -1,4 +1,5 @@
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -46,6 +47,25 @@ test('a flush writes what is held at once', () => {
   stream.flushSync();
   expect(readFileSync(path, 'utf8')).toBe('one\ntwo\n');
 });
+
+test.runIf(process.platform === 'linux')(
+  'a pipe whose reader is stuck keeps nobody: what it does not take is lost and counted',
+  () => {
+    const pipe = join(folder, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    // Reader and writer in one, which never reads.
+    const stuck = openSync(pipe, constants.O_RDWR);
+    const stream = createLogStream(stuck);
+    const line = `${'x'.repeat(1023)}\n`;
+    for (let i = 0; i < 20; i++) stream.write(line);
+    stream.flushSync();
+    expect(stream.dropped).toBe(0);
+    for (let i = 0; i < 500; i++) stream.write(line);
+    stream.flushSync();
+    expect(stream.dropped).toBeGreaterThan(0);
+    closeSync(stuck);
+  },
+);
 
 test('a descriptor that takes nothing loses lines and nothing else', () => {
   const unwritable = openSync(path, 'r');

@@ -1,10 +1,10 @@
-import { write, writeSync } from 'node:fs';
+import { constants, fstatSync, openSync, write, writeSync } from 'node:fs';
 
 /** Lines on their way to a file descriptor, gathered into few writes that hold nobody up. */
 export interface LogStream {
   /** Takes one line with its line break. */
   write(line: string): void;
-  /** Writes what is held, at the latest before the process ends. */
+  /** Writes what is held, at the latest before the process ends; what a full pipe does not take within half a second is lost. */
   flushSync(): void;
   /** Lines that were lost because the reader had gone or could not keep up. */
   readonly dropped: number;
@@ -17,12 +17,15 @@ const MOST_HELD_CHARS = 8 * 1024 * 1024;
 const LONGEST_HELD_MS = 250;
 /** How long a full pipe is left alone. */
 const FULL_PIPE_MS = 20;
+/** How long the last write waits for a full pipe: a reader that is stuck must not keep the process. */
+const LAST_WRITE_MS = 500;
 
 /**
  * A log stream on a file descriptor, standard output by default. Lines wait until 32 KiB of text are together or a quarter of a second has
  * passed, and one asynchronous write is under way at a time. A reader that has gone away loses lines, and nothing else happens.
  */
-export function createLogStream(fd: number = 1): LogStream {
+export function createLogStream(descriptor: number = 1): LogStream {
+  const fd = withoutWaiting(descriptor);
   let held = '';
   let lines = 0;
   /** A write is under way, or waits for a full pipe. */
@@ -84,11 +87,15 @@ export function createLogStream(fd: number = 1): LogStream {
       const count = lines;
       held = '';
       lines = 0;
+      const giveUpMs = performance.now() + LAST_WRITE_MS;
       for (let at = 0; at < rest.length;) {
         try {
           at += writeSync(fd, rest, at);
         } catch (error) {
-          if ((error as NodeJS.ErrnoException).code === 'EAGAIN') continue;
+          if ((error as NodeJS.ErrnoException).code === 'EAGAIN' && performance.now() < giveUpMs) {
+            Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_MS);
+            continue;
+          }
           dropped += count;
           return;
         }
@@ -98,4 +105,19 @@ export function createLogStream(fd: number = 1): LogStream {
       return dropped;
     },
   };
+}
+
+/**
+ * A descriptor of the same pipe in which a write that finds it full fails instead of waiting: one that waits holds a thread, and with it the
+ * end of the process, for as long as the reader is stuck. The flag belongs to what was opened, which others may share, so that it is opened
+ * anew (Linux); anything but a pipe, and a system where that is not possible, keeps the descriptor.
+ */
+function withoutWaiting(descriptor: number): number {
+  try {
+    return fstatSync(descriptor).isFIFO()
+      ? openSync(`/proc/self/fd/${descriptor}`, constants.O_WRONLY | constants.O_NONBLOCK)
+      : descriptor;
+  } catch {
+    return descriptor;
+  }
 }

@@ -52,7 +52,7 @@ SIGTERM drains: /readyz says 503, connections are accepted for 10 s more, runnin
         open: input.flag('open'),
         logger,
         onDecision: pretty
-          ? (record) => terminal.out(`${decisionText(record)}\n`)
+          ? (record) => stream.write(`${decisionText(record)}\n`)
           : createDecisionLog({ level, destination: stream }),
       },
       terminal,
