@@ -27,8 +27,10 @@ export class Bench {
 
   constructor(product: Product) {
     this.product = product;
-    product.upstream.respond = answerOk;
-    product.upstream.take();
+    for (const upstream of [product.upstream, ...product.pair]) {
+      upstream.respond = answerOk;
+      upstream.take();
+    }
   }
 
   set upstream(respond: Responder) {
@@ -65,8 +67,10 @@ export class Bench {
 
   finish(): void {
     for (const conversation of this.conversations.splice(0)) conversation.close();
-    this.product.upstream.respond = answerOk;
-    for (const socket of this.product.upstream.sockets) socket.destroy();
+    for (const upstream of [this.product.upstream, ...this.product.pair]) {
+      upstream.respond = answerOk;
+      for (const socket of upstream.sockets) socket.destroy();
+    }
   }
 }
 

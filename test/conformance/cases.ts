@@ -22,6 +22,7 @@ import {
   until,
   usageFrame,
 } from './bench.ts';
+import { answerOk } from '../edge/support/recording-upstream.ts';
 import { contentOf, eventsOf, parsed, type Answer } from './conversation.ts';
 
 /** One public report of a fault, as a scenario over HTTP that any OpenAI-compatible gateway can be held against. */
@@ -166,7 +167,7 @@ export const CASES: readonly Case[] = [
     },
   },
   {
-    id: '6',
+    id: '6a',
     area: 'stream',
     behaviour: 'a stream on which the server is silent for 20 s is kept open by comments, so that no balancer cuts it',
     reports: 'envoyproxy/ai-gateway#2549, BerriAI/litellm#34374',
@@ -181,6 +182,28 @@ export const CASES: readonly Case[] = [
       must(await client.until(({ body }) => contentOf(body) === 'a', SOON_MS), 'the first event is not there');
       const { length } = client.text;
       const kept = await client.until(() => client.text.length > length, 20_000);
+      rest();
+      must(kept, 'not a byte in 20 s');
+      mustStream(await client.whole(), 'ab');
+    },
+  },
+  {
+    id: '6b',
+    area: 'stream',
+    behaviour: 'where it is asked to, a stream whose server is silent for 20 s before its first token is kept open too',
+    reports: 'envoyproxy/ai-gateway#2549, BerriAI/litellm#34374',
+    async run(bench) {
+      if (!bench.product.offers.has('early-head')) throw new NotApplicable('no such option is known to us');
+      let rest: () => void = () => undefined;
+      bench.upstream = (_request, socket) => {
+        rest = () => {
+          socket.write(STREAM_HEAD);
+          socket.write(chunk(delta('a')));
+          streamRest(socket);
+        };
+      };
+      const client = bench.post(streaming());
+      const kept = await client.until(() => client.text.length > 0, 20_000);
       rest();
       must(kept, 'not a byte in 20 s');
       mustStream(await client.whole(), 'ab');
@@ -872,6 +895,26 @@ export const CASES: readonly Case[] = [
       bench.upstream = (_request, socket) => socket.write(plainAnswer(completion()));
       const { status } = await bench.post(chat()).whole();
       must(status === 200, `status ${status} for a good request afterwards`);
+    },
+  },
+  {
+    id: '66',
+    area: 'routing',
+    behaviour: 'of two servers without a metrics page each gets half of 24 requests that are under way at once',
+    reports: 'vllm-project/router#174',
+    async run(bench) {
+      const { offers, pair } = bench.product;
+      if (!offers.has('several-servers')) throw new NotApplicable('chooses by weight alone');
+      const release: (() => void)[] = [];
+      for (const upstream of pair) {
+        upstream.respond = (request, socket) => release.push(() => answerOk(request, socket));
+      }
+      const clients = Array.from({ length: 24 }, () => bench.post(chat({ model: 'pair' })));
+      must(await until(() => release.length === clients.length, 10_000), `${release.length} of 24 arrived`);
+      const shares = pair.map((upstream) => upstream.take().length);
+      for (const answer of release) answer();
+      for (const client of clients) must((await client.whole()).status === 200, 'a request was not answered');
+      must(Math.max(...shares) <= 14, `the shares are ${shares.join(' and ')}`);
     },
   },
   {

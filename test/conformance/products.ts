@@ -12,10 +12,12 @@ export interface Product {
   readonly name: string;
   readonly version: string;
   /** What it offers; a case that needs more is not applicable. */
-  readonly offers: ReadonlySet<'catalogue' | 'rename' | 'own-keys'>;
+  readonly offers: ReadonlySet<'catalogue' | 'rename' | 'own-keys' | 'early-head' | 'several-servers'>;
   readonly port: number;
   /** What it routes model `m` to, and `alias` under the name `m`. */
   readonly upstream: RecordingUpstream;
+  /** What it spreads model `pair` over, by load: two servers without a metrics page. */
+  readonly pair: readonly RecordingUpstream[];
   /** Header lines, each with its line end, that each request needs; `rename` asks that `alias` be sent on as `m`. */
   headers(rename: boolean): string;
   /** The prefix of its own headers, which no client may pass through it. */
@@ -44,7 +46,7 @@ interface Launch {
   readonly offers: Product['offers'];
   readonly ownHeaderPrefix: string;
   readonly command: string;
-  readonly args: (port: number, upstream: number, folder: string) => readonly string[];
+  readonly args: (port: number, upstream: number, folder: string, pair: readonly number[]) => readonly string[];
   readonly env?: { readonly [name: string]: string };
   readonly headers: (upstream: number, rename: boolean) => string;
   /** A path that answers 200 as soon as it serves. */
@@ -59,14 +61,19 @@ export async function startSignalbox(): Promise<Product> {
   return launch({
     name: 'Signalbox',
     version: manifest.version,
-    offers: new Set(['catalogue', 'rename', 'own-keys']),
+    offers: new Set(['catalogue', 'rename', 'own-keys', 'early-head', 'several-servers']),
     ownHeaderPrefix: 'x-signalbox-',
     command: process.execPath,
-    args: (port, upstream, folder) => {
+    args: (port, upstream, folder, pair) => {
       const policy = join(folder, 'policy.route');
       writeFileSync(
         policy,
-        `define gateway { models: ["alias"] }\ndefine tier "a" { model: "m", endpoints: ["http://127.0.0.1:${upstream}"] }\ndefault to tier "a"\n`,
+        `define gateway { models: ["alias"], early_head: 12s }
+define tier "a" { model: "m", endpoints: ["http://127.0.0.1:${upstream}"] }
+define tier "pair" { model: "pair", endpoints: ${JSON.stringify(pair.map((one) => `http://127.0.0.1:${one}`))} }
+route when model == "pair" to tier "pair" by 0.5 * lowest(kv_cache_used) + 0.5 * least_requests
+default to tier "a"
+`,
       );
       const main = join(root, 'packages/gateway/src/main.ts');
       const listen = ['--listen', `127.0.0.1:${port}`, '--admin', '127.0.0.1:0'];
@@ -141,19 +148,23 @@ export async function startLitellm(folder: string): Promise<Product> {
   return launch({
     name: 'LiteLLM',
     version: LITELLM,
-    offers: new Set(['catalogue', 'rename', 'own-keys']),
+    offers: new Set(['catalogue', 'rename', 'own-keys', 'several-servers']),
     ownHeaderPrefix: 'x-litellm-',
     command,
-    args: (port, upstream, own) => {
-      const model = (name: string): object => ({
+    args: (port, upstream, own, pair) => {
+      const model = (name: string, server: number = upstream): object => ({
         model_name: name,
-        litellm_params: { model: 'openai/m', api_base: `http://127.0.0.1:${upstream}/v1`, api_key: 'sk-upstream' },
+        litellm_params: { model: 'openai/m', api_base: `http://127.0.0.1:${server}/v1`, api_key: 'sk-upstream' },
       });
       const file = join(own, 'config.yaml');
       // JSON is YAML.
       writeFileSync(
         file,
-        JSON.stringify({ model_list: [model('m'), model('alias')], general_settings: { master_key: key } }),
+        JSON.stringify({
+          model_list: [model('m'), model('alias'), ...pair.map((server) => model('pair', server))],
+          router_settings: { routing_strategy: 'least-busy' },
+          general_settings: { master_key: key },
+        }),
       );
       return ['--config', file, '--host', '127.0.0.1', '--port', String(port), '--num_workers', '1'];
     },
@@ -173,9 +184,11 @@ function install(command: string, args: readonly string[], cwd: string): void {
 async function launch(plan: Launch): Promise<Product> {
   const upstream = new RecordingUpstream();
   const upstreamPort = await upstream.listen();
+  const pair = [new RecordingUpstream(), new RecordingUpstream()];
+  const pairPorts = await Promise.all(pair.map((one) => one.listen()));
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-conformance-'));
   const port = await freePort();
-  const child = spawn(plan.command, plan.args(port, upstreamPort, folder), {
+  const child = spawn(plan.command, plan.args(port, upstreamPort, folder, pairPorts), {
     cwd: folder,
     env: { ...process.env, NODE_OPTIONS: '', ...plan.env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -189,7 +202,7 @@ async function launch(plan: Launch): Promise<Product> {
   const alive = (): boolean => child.exitCode === null && child.signalCode === null;
   const stop = async (): Promise<void> => {
     await end(child);
-    upstream.close();
+    for (const one of [upstream, ...pair]) one.close();
     rmSync(folder, { recursive: true, force: true });
   };
   try {
@@ -211,6 +224,7 @@ async function launch(plan: Launch): Promise<Product> {
     ownHeaderPrefix,
     port,
     upstream,
+    pair,
     headers: (rename) => plan.headers(upstreamPort, rename),
     alive,
     output: () => said,

@@ -31,11 +31,13 @@ export function conformancePage(cases: readonly Case[], columns: readonly Column
     ...notes(cases, columns),
     '## How the products are set up',
     '',
-    '- Signalbox: `signalbox serve` with one tier of one endpoint, a default rule, and `alias` as a second model name.',
+    '- Signalbox: `signalbox serve` with one tier of one endpoint, a default rule, `alias` as a second model name, `early_head` 12 s (6b), and a tier of two',
+    '  endpoints chosen by `kv_cache_used`, which nobody reports, and `least_requests` in equal parts (66).',
     '- Portkey: `@portkey-ai/gateway` from npm, `x-portkey-config` with the server as `custom_host`; `override_params` renames the model. It is given',
     '  `@hono/node-server` 1.3.3, the lowest that it allows: with 1.19.19, which npm would choose, streams did not arrive at all (1 and 4 fail too), and',
     '  rows 13a, 13b and 14 came out the same.',
-    '- LiteLLM: `litellm[proxy]` from PyPI, one worker, a configuration with two model names on one server and a master key that clients send.',
+    '- LiteLLM: `litellm[proxy]` from PyPI, one worker, a configuration with two model names on one server, a third on two (66) with the strategy',
+    '  `least-busy`, and a master key that clients send.',
     '',
   ];
   return lines.join('\n');
