@@ -106,7 +106,12 @@ test('at max_wait it takes the next `else`, and without one 503 queue_timeout', 
   const late = ask(bare);
   bare.time.advance(2000);
   await settle();
-  expect(refused(late)).toMatchObject({ status: 503, code: 'queue_timeout', retryAfterSeconds: 1 });
+  expect(refused(late)).toMatchObject({
+    status: 503,
+    code: 'queue_timeout',
+    retryAfterSeconds: 1,
+    decision: { reasons: ['queue_timeout', 'queued'] },
+  });
   refused(late).finish();
   expect(bare.records[0]).toMatchObject({ verdict: 'refused', code: 'queue_timeout', queuedMs: 2000 });
 });

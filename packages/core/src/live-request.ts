@@ -375,21 +375,23 @@ export class RefusedRequest implements Refusal {
     this.#services = services;
   }
 
+  /** As it stands: the data plane puts its reasons into the head of the answer. */
   get decision(): DecisionRecord {
-    return recordOf(this.#state, this.#services, this.#services.clock.now());
+    const record = recordOf(this.#state, this.#services, this.#services.clock.now());
+    if (record.reasons.length === 0) record.reasons.push(this.code, ...(this.#state.queued ? ['queued'] : []));
+    return record;
   }
 
   finish(): void {
     const state = this.#state;
     if (state.finished) return;
     const nowMs = this.#services.clock.now();
-    const record = recordOf(state, this.#services, nowMs);
+    const record = this.decision;
     state.finished = true;
     record.verdict = this.code === 'rejected' ? 'rejected' : 'refused';
     record.status = this.status;
     record.code = this.code;
     record.durationMs = nowMs - state.receivedAtMs;
-    record.reasons.push(this.code, ...(state.queued ? ['queued'] : []));
     if (this.#shed !== undefined) record.shed = this.#shed;
     close(state, this.#services, record);
   }
