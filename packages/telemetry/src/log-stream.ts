@@ -11,14 +11,47 @@ export interface LogStream {
 }
 
 /** Text at which a write begins; a large write costs hardly more than a small one. */
-const GATHERED_CHARS = 32 * 1024;
+const GATHERED_BYTES = 32 * 1024;
 /** Text that may wait for a slow reader; lines beyond are dropped. */
-const MOST_HELD_CHARS = 8 * 1024 * 1024;
+const MOST_HELD_BYTES = 8 * 1024 * 1024;
 const LONGEST_HELD_MS = 250;
 /** How long a full pipe is left alone. */
 const FULL_PIPE_MS = 20;
 /** How long the last write waits for a full pipe: a reader that is stuck must not keep the process. */
 const LAST_WRITE_MS = 500;
+
+/** Room at first: what is gathered, and the line that goes beyond. */
+const FIRST_ROOM_BYTES = 2 * GATHERED_BYTES;
+
+/**
+ * Text put together as UTF-8. As a string it would be a tree of all its pieces, which the collector follows and copies for as long as
+ * the text waits.
+ */
+class GatheredText {
+  size = 0;
+  #bytes = Buffer.allocUnsafeSlow(FIRST_ROOM_BYTES);
+
+  add(text: string): void {
+    // No UTF-16 unit takes more than three bytes.
+    const needed = this.size + 3 * text.length;
+    if (needed > this.#bytes.length) this.#grow(needed);
+    this.size += this.#bytes.write(text, this.size);
+  }
+
+  /** All of it; what is added from now on begins anew. */
+  take(): Buffer {
+    const taken = this.#bytes.subarray(0, this.size);
+    this.#bytes = Buffer.allocUnsafeSlow(FIRST_ROOM_BYTES);
+    this.size = 0;
+    return taken;
+  }
+
+  #grow(needed: number): void {
+    const bytes = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#bytes.length));
+    this.#bytes.copy(bytes, 0, 0, this.size);
+    this.#bytes = bytes;
+  }
+}
 
 /**
  * A log stream on a file descriptor, standard output by default. Lines wait until 32 KiB of text are together or a quarter of a second has
@@ -26,7 +59,7 @@ const LAST_WRITE_MS = 500;
  */
 export function createLogStream(descriptor: number = 1): LogStream {
   const fd = withoutWaiting(descriptor);
-  let held = '';
+  const held = new GatheredText();
   let lines = 0;
   /** A write is under way, or waits for a full pipe. */
   let busy = false;
@@ -38,12 +71,10 @@ export function createLogStream(descriptor: number = 1): LogStream {
   function begin(): void {
     clearTimeout(timer);
     timer = undefined;
-    if (busy || held === '') return;
-    const bytes = Buffer.from(held);
+    if (busy || held.size === 0) return;
     const count = lines;
-    held = '';
     lines = 0;
-    go(bytes, count);
+    go(held.take(), count);
   }
 
   function go(bytes: Buffer, count: number): void {
@@ -63,29 +94,28 @@ export function createLogStream(descriptor: number = 1): LogStream {
       }
       busy = false;
       if (error !== null) dropped += count;
-      if (held.length >= GATHERED_CHARS) begin();
-      else if (held !== '') timer ??= setTimeout(begin, LONGEST_HELD_MS).unref();
+      if (held.size >= GATHERED_BYTES) begin();
+      else if (held.size > 0) timer ??= setTimeout(begin, LONGEST_HELD_MS).unref();
     });
   }
 
   return {
     write(line) {
-      if (held.length > MOST_HELD_CHARS) {
+      if (held.size > MOST_HELD_BYTES) {
         dropped++;
         return;
       }
-      held += line;
+      held.add(line);
       lines++;
       if (busy) return;
-      if (held.length >= GATHERED_CHARS) begin();
+      if (held.size >= GATHERED_BYTES) begin();
       else timer ??= setTimeout(begin, LONGEST_HELD_MS).unref();
     },
     flushSync() {
       // what a write under way has taken is on its way and must not come twice
-      const rest = refused === undefined ? Buffer.from(held) : Buffer.concat([refused, Buffer.from(held)]);
+      const rest = refused === undefined ? held.take() : Buffer.concat([refused, held.take()]);
       refused = undefined;
       const count = lines;
-      held = '';
       lines = 0;
       const giveUpMs = performance.now() + LAST_WRITE_MS;
       for (let at = 0; at < rest.length;) {
