@@ -72,6 +72,7 @@ test('every metric is on the page of metrics with its type and labels, and every
     queueRates: () => [{ tier: 'default', tokens: 1, tokensPerSecond: 1 }],
     panicking: () => ['a'],
     plugins: () => [{ plugin: 'p', errors: 1, invalidValues: 0 }],
+    unknownScorers: () => [['least_kv_cache', 1]],
     leaseLeaks: () => 0,
     audit: () => ({ written: 1, dropped: 0 }),
   });

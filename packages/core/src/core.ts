@@ -76,6 +76,8 @@ export interface CoreStatus {
   readonly pluginInstances: number;
   readonly pluginFailures: ReadonlyMap<string, number>;
   readonly pluginInvalidValues: ReadonlyMap<string, number>;
+  /** How often each scorer knew nothing of any candidate and so had no say, by its name. */
+  readonly unknownScorers: ReadonlyMap<string, number>;
   readonly concurrentCharges: number;
   readonly alarms: ReadonlyMap<string, boolean>;
 }
@@ -321,7 +323,7 @@ class RoutingCore implements Core {
   }
 
   status(): CoreStatus {
-    const { leases, limits } = this.#services;
+    const { leases, limits, pipeline } = this.#services;
     const active = this.#active;
     return {
       policy:
@@ -335,6 +337,7 @@ class RoutingCore implements Core {
       pluginInstances: this.#instances.size,
       pluginFailures: this.#guard.failures,
       pluginInvalidValues: this.#guard.invalidValues,
+      unknownScorers: pipeline.unknownScorers,
       concurrentCharges: limits.concurrent,
       alarms: this.#alarms.values(),
     };

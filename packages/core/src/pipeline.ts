@@ -14,7 +14,7 @@ import type { LimitLedger } from './limits.ts';
 import { refusalFor } from './plugins/guard.ts';
 import { candidateColumns, textOf } from './property-columns.ts';
 import { createRanking } from './ranking.ts';
-import type { Ranking } from './ranking.ts';
+import type { Ranking, RankTerm } from './ranking.ts';
 import type { RefusalCause, RequestState } from './request-state.ts';
 import { createSeededRandom, spread } from './seeded-random.ts';
 import { SlowStartGate } from './slow-start-gate.ts';
@@ -35,6 +35,8 @@ export interface PipelineParts {
  * that two picks always see each other. `dry` runs (explain) take no lease and tell no plugin.
  */
 export class Pipeline {
+  /** How often each scorer knew nothing of any candidate, since the start. */
+  readonly unknownScorers: Map<string, number> = new Map<string, number>();
   readonly #fleet: Fleet;
   readonly #leases: LeaseLedger;
   readonly #limits: LimitLedger;
@@ -411,6 +413,7 @@ export class Pipeline {
       among,
       state.shortlistSize > 0 ? state.shortlistSize : destination.retries + 1,
     );
+    if (this.#ranking.unknownTerms.length > 0 && !state.dry) this.#countUnknown(this.#ranking.unknownTerms);
     this.#recordFacts(state, destination);
     for (let place = 0; place < frame.listed; place++) {
       if (!this.#take(state, destination, frame.slots[place]!)) continue;
@@ -419,6 +422,10 @@ export class Pipeline {
       return true;
     }
     return false;
+  }
+
+  #countUnknown(terms: readonly RankTerm[]): void {
+    for (const { name } of terms) this.unknownScorers.set(name, (this.unknownScorers.get(name) ?? 0) + 1);
   }
 
   #pickByAffinity(

@@ -52,6 +52,8 @@ const MOST_IN_ONE_PASS = 16;
  * normalised scores, and within 1e-9 they tie. Later tiers are worked out only where there is a tie.
  */
 export interface Ranking {
+  /** Scorers that the last `rank` asked and that knew nothing of any candidate: the order is as if they were left out. */
+  readonly unknownTerms: readonly RankTerm[];
   /**
    * Writes the best `k` candidates to the frame's shortlist, with score and parts, and returns how many there are.
    * `keepPosition` receives the position of each.
@@ -82,6 +84,7 @@ export function createRanking(fleet: Fleet): Ranking {
   const topValues = new Float64Array(MOST_IN_ONE_PASS);
   const topPositions = new Int32Array(MOST_IN_ONE_PASS);
   const { hashHi, hashLo } = fleet.table;
+  const unknownTerms: RankTerm[] = [];
   let computedTiers = 0;
 
   const scratch = (list: Float64Array[], index: number): Float64Array => (list[index] ??= new Float64Array(capacity));
@@ -104,7 +107,8 @@ export function createRanking(fleet: Fleet): Ranking {
       if (term.direction === 'score') {
         const invalid = clampScores(values, length);
         if (invalid > 0) term.onInvalid?.(invalid);
-      }
+        if (invalid === length) unknownTerms.push(term);
+      } else if (isUnknown(values, length)) unknownTerms.push(term);
       return values;
     }
     values.fill(0, 0, length);
@@ -120,6 +124,7 @@ export function createRanking(fleet: Fleet): Ranking {
             ? normaliseGains(part, length)
             : clampScores(part, length);
       if (invalid > 0) term.onInvalid?.(invalid);
+      if (invalid === length) unknownTerms.push(term);
       const { weight } = term;
       for (let i = 0; i < length; i++) values[i] = values[i]! + weight * part[i]!;
     }
@@ -304,8 +309,10 @@ export function createRanking(fleet: Fleet): Ranking {
   };
 
   return {
+    unknownTerms,
     rank(tiers, picker, random, frame, slots, length, k) {
       computedTiers = 0;
+      unknownTerms.length = 0;
       let pool = slots;
       let size = length;
       if (picker?.sample !== undefined) {
@@ -347,4 +354,10 @@ function distinct(list: Int32Array, count: number, length: number, marks: Uint8A
   }
   for (let j = 0; j < kept; j++) marks[list[j]!] = 0;
   return kept;
+}
+
+/** Whether none of the first `length` values is known. */
+function isUnknown(values: Float64Array, length: number): boolean {
+  for (let i = 0; i < length; i++) if (!Number.isNaN(values[i]!)) return false;
+  return length > 0;
 }

@@ -179,6 +179,7 @@ class RunningGateway implements Gateway {
       queueRates: () => this.#core.status().queues.map(({ label, ...rate }) => ({ ...rate, tier: label })),
       panicking: () => tiersInPanic(this.#core.endpoints()),
       plugins: () => this.#pluginFigures(),
+      unknownScorers: () => this.#core.status().unknownScorers,
       leaseLeaks: () => this.#core.status().leaseFaults,
       audit: () => this.#audit,
     });

@@ -42,9 +42,9 @@ function textOf([, unit, head = TIER, tail = 'default to tier "t"\n']: (typeof K
 /** The bar for 10 KB is 100 ms; a shared machine gets ten times that. */
 const CEILING_MS = 1000;
 
-it.each(KINDS)(
+it.each(KINDS.map((kind) => [kind[0], kind] as const))(
   'B3: %s: 10 KB is read within the bar, and four times the text costs no more than some four times as much',
-  (...kind) => {
+  (_name, kind) => {
     costOf(textOf(kind, 10_000));
     const small = costOf(textOf(kind, 10_000));
     const one = Math.min(costOf(textOf(kind, 100_000)).ms, costOf(textOf(kind, 100_000)).ms);

@@ -47,6 +47,8 @@ export interface MetricsSource {
   panicking(): Iterable<string>;
   /** Calls that threw, and values that were no numbers, by plugin name. */
   plugins(): Iterable<{ readonly plugin: string; readonly errors: number; readonly invalidValues: number }>;
+  /** How often each scorer knew nothing of any candidate, by its name in the policy. */
+  unknownScorers?(): Iterable<readonly [scorer: string, times: number]>;
   /** Leases found unreleased; 0 unless there is a bug. */
   leaseLeaks(): number;
   /** Lines of the audit file since the start; absent where none is kept. */
@@ -274,6 +276,12 @@ export function createMetrics(source: MetricsSource): Metrics {
         labels: { plugin },
         value: errors + invalidValues,
       })),
+  );
+  define(
+    'scorer_unknown_total',
+    'Rankings in which a scorer knew nothing of any candidate and had no say',
+    'counter',
+    () => [...(source.unknownScorers?.() ?? [])].map(([scorer, value]) => ({ labels: { scorer }, value })),
   );
   define('decision_seconds', 'Time to decide: admit, route, filter, score, pick', 'histogram', () =>
     buckets('decision_seconds', {}, decisions),
