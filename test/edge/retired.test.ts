@@ -23,7 +23,7 @@ test('a reload that takes an endpoint out lets its last request end, then closes
   const waiting: Parameters<Responder>[] = [];
   gone.respond = (...call) => waiting.push(call);
   const answers = Array.from({ length: 12 }, ask);
-  await expect.poll(() => waiting.length).toBe(12);
+  await expect.poll(() => waiting.length, { timeout: 20_000 }).toBe(12);
   expect(gone.sockets.size).toBe(12);
   for (const call of waiting.slice(1)) answerOk(...call);
   await Promise.all(answers.slice(1));

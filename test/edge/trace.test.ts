@@ -23,7 +23,6 @@ afterAll(() => bed.stop());
 /** What became of the trace of one request: in the record, in its log line, in its audit line, and upstream. */
 async function traced(headers: readonly string[], body?: string): Promise<object> {
   bed.upstream.take();
-  records.length = 0;
   const id = `trace-${Math.random()}`;
   await exchange(bed.port, post([...headers, `X-Request-Id: ${id}`].map((line) => `${line}\r\n`).join(''), body));
   const audited = (): Record<string, unknown> | undefined =>
@@ -31,9 +30,9 @@ async function traced(headers: readonly string[], body?: string): Promise<object
       .split('\n')
       .filter((line) => line.includes(id))
       .map((line) => JSON.parse(line) as Record<string, unknown>)[0];
-  await expect.poll(audited).toBeDefined();
+  await expect.poll(audited, { timeout: 20_000 }).toBeDefined();
   const sent = bed.upstream.take()[0]?.headers ?? [];
-  const [record] = records;
+  const record = records.find(({ requestId }) => requestId === id);
   return {
     record: record?.traceId,
     log:
