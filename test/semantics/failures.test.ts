@@ -241,7 +241,9 @@ describe('health', () => {
       // One request at a time.
       expect(made.forward().attempt.endpoint).toBe('a/2');
       probe.finish(DONE);
-      expect(made.forward().attempt.endpoint).toBe('a/1');
+      expect(made.core.endpoints()[0]).toMatchObject({ healthy: true, halfOpen: false });
+      // Back, with a small share of the requests at first.
+      expect(Array.from({ length: 20 }, () => made.send())).toContain('a/1');
     });
   });
 
