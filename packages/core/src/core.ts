@@ -276,8 +276,12 @@ class RoutingCore implements Core {
       fillSignals(state, this.#services.learned);
       return explain(state, this.#services);
     } catch (error) {
-      const { code, message, status } = refusalFor(error);
-      throw new SignalboxError(`requests like this are refused: ${message}`, { code, source: 'plugin', status });
+      const { message, status } = refusalFor(error);
+      throw new SignalboxError(`requests like this are refused: ${message}`, {
+        code: 'plugin_failed',
+        source: 'plugin',
+        status,
+      });
     }
   }
 
