@@ -17,7 +17,6 @@ const DROPPED: ReadonlySet<string> = new Set([
   'alt-svc',
   'location',
   'x-request-id',
-  'retry-after',
   'server-timing',
   'x-accel-buffering',
 ]);

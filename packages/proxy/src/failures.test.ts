@@ -161,8 +161,12 @@ describe('when no attempt is left', () => {
   it('an upstream 4xx is relayed whole, also for a stream', async () => {
     const { upstream, router, client } = await rig();
     const body = '{"error":{"message":"no such tool","type":"invalid_request_error","param":"tools","code":null}}';
-    upstream.onRequest = ({ socket }) => socket.write(json(400, body));
-    expect(await client().post(CHAT, streaming()).answer()).toMatchObject({ status: 400, body });
+    upstream.onRequest = ({ socket }) => socket.write(json(400, body, ['retry-after: 7', 'x-own: 1']));
+    expect(await client().post(CHAT, streaming()).answer()).toMatchObject({
+      status: 400,
+      headers: { 'retry-after': '7', 'x-own': '1' },
+      body,
+    });
     expect(router.last.failures).toEqual([]);
     expect(router.last.ends).toMatchObject([{ outcome: 'ok', status: 400, upstreamStatus: 400 }]);
   });
