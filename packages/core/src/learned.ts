@@ -46,6 +46,8 @@ export function createLearned(): Learned {
   // Requests come in runs of one model, and each asks twice.
   let lastModel: string | undefined;
   let lastMeans: ModelMeans | undefined;
+  /** The model that stands last in the map. */
+  let newestModel: string | undefined;
   const meansOf = (model: string): ModelMeans | undefined => {
     if (model !== lastModel) {
       lastModel = model;
@@ -78,7 +80,10 @@ export function createLearned(): Learned {
         means = { charsPerToken: FIRST_CHARS_PER_TOKEN, output: FIRST_OUTPUT_TOKENS, outputByTenant: new Map() };
         lastModel = undefined;
       }
-      remember(models, model, means, MOST_MODELS);
+      if (model !== newestModel) {
+        remember(models, model, means, MOST_MODELS);
+        newestModel = model;
+      }
       // A handful of tokens is mostly chat template and says little of the text.
       if (promptChars >= 64 && promptTokens > 0) {
         const ratio = Math.min(8, Math.max(1, promptChars / promptTokens));

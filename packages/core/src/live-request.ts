@@ -85,7 +85,7 @@ export class LiveRequest implements Forward {
   /** As it stands: the data plane puts route, tier, endpoint and reasons into the head of the answer. */
   get decision(): DecisionRecord {
     const state = this.#state;
-    const record = recordOf(state, this.#services, this.#services.clock.now());
+    const record = state.record ?? recordOf(state, this.#services, this.#services.clock.now());
     if (!state.finished) this.#describe(record);
     return record;
   }

@@ -1,7 +1,7 @@
 import type { Logger, LogFields } from '@signalbox/plugin-api';
 import { pino } from 'pino';
 import type { DestinationStream, Logger as PinoLogger } from 'pino';
-import { decisionLogLine } from './decision-line.ts';
+import { createDecisionLines } from './decision-line.ts';
 import type { DecisionRecord, DecisionSink } from './decision-record.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -51,12 +51,13 @@ const LINE = {
 
 /**
  * Writes one line for each finished request, in the form of the log's other lines. Its fields come from an allow-list
- * (`decisionLogLine`), so there is nothing to redact. Nothing is built where the level is above `info`.
+ * (`createDecisionLines`), so there is nothing to redact. Nothing is built where the level is above `info`.
  */
 export function createDecisionLog({ level, destination }: DecisionLogOptions): DecisionSink {
   if (level !== 'info' && level !== 'debug' && level !== 'trace') return () => {};
+  const lineOf = createDecisionLines();
   return (record: DecisionRecord) => {
-    destination.write(decisionLogLine(record, Date.now()));
+    destination.write(lineOf(record, Date.now()));
   };
 }
 

@@ -81,6 +81,7 @@ export interface Metrics {
 
 interface RequestSeries {
   readonly labels: readonly string[];
+  readonly status: number;
   readonly duration: Histogram;
 }
 
@@ -124,12 +125,41 @@ export function createMetrics(source: MetricsSource): Metrics {
     unfed: [],
   };
 
+  // perf: requests come in runs of one kind, whose series is found by a comparison of its labels.
+  let lastRequest: RequestSeries | undefined;
+  let lastTokens: TokenSeries | undefined;
+
+  function requestSeries(route: string, tier: string, model: string, status: number, reason: string): RequestSeries {
+    if (lastRequest !== undefined && lastRequest.status === status) {
+      const { labels } = lastRequest;
+      if (labels[0] === route && labels[1] === tier && labels[2] === model && labels[4] === reason) return lastRequest;
+    }
+    const labels = [route, tier, model, String(status), reason];
+    lastRequest = upsert(requests, labels, () => ({ labels, status, duration: createHistogram(DURATION_BOUNDS) }));
+    return lastRequest;
+  }
+
+  function tokenSeries(tier: string, model: string): TokenSeries {
+    if (lastTokens?.labels[0] === tier && lastTokens.labels[1] === model) return lastTokens;
+    const labels = [tier, model];
+    lastTokens = upsert(tokens, labels, () => ({
+      labels,
+      ttft: createHistogram(TTFT_BOUNDS),
+      interToken: createHistogram(INTER_TOKEN_BOUNDS),
+      input: 0,
+      cached: 0,
+      output: 0,
+    }));
+    return lastTokens;
+  }
+
   function record(decision: DecisionRecord): void {
     const model = models.has(decision.model) ? decision.model : 'other';
     const reason = decision.code === '' ? (decision.reasons[0] ?? 'matched') : decision.code;
-    const labels = [decision.route, decision.tier, model, String(decision.status), reason];
-    const series = upsert(requests, labels, () => ({ labels, duration: createHistogram(DURATION_BOUNDS) }));
-    observe(series.duration, decision.durationMs / 1000);
+    observe(
+      requestSeries(decision.route, decision.tier, model, decision.status, reason).duration,
+      decision.durationMs / 1000,
+    );
     observe(decisions, decision.decideMs / 1000);
     if (decision.queuedMs > 0) {
       observe(
@@ -146,15 +176,7 @@ export function createMetrics(source: MetricsSource): Metrics {
       shed.set(key, (shed.get(key) ?? 0) + 1);
     }
     if (decision.attempts.length === 0) return;
-    const tokenLabels = [decision.tier, model];
-    const counted = upsert(tokens, tokenLabels, () => ({
-      labels: tokenLabels,
-      ttft: createHistogram(TTFT_BOUNDS),
-      interToken: createHistogram(INTER_TOKEN_BOUNDS),
-      input: 0,
-      cached: 0,
-      output: 0,
-    }));
+    const counted = tokenSeries(decision.tier, model);
     if (decision.stream) {
       observe(counted.ttft, decision.ttftMs / 1000);
       if (decision.outputTokens > 1) {
@@ -168,11 +190,7 @@ export function createMetrics(source: MetricsSource): Metrics {
   }
 
   function recordUnrouted(status: number, code: string, durationMs: number): void {
-    const labels = ['', '', 'other', String(status), code];
-    observe(
-      upsert(requests, labels, () => ({ labels, duration: createHistogram(DURATION_BOUNDS) })).duration,
-      durationMs / 1000,
-    );
+    observe(requestSeries('', '', 'other', status, code).duration, durationMs / 1000);
   }
 
   function define(

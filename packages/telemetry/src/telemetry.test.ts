@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createDecisionHistory } from './decision-history.ts';
-import { decisionLogLine, decisionText } from './decision-line.ts';
+import { createDecisionLines, decisionText } from './decision-line.ts';
 import type { DecisionRecord } from './decision-record.ts';
 import { createHistogram, observe } from './histogram.ts';
 import { createDecisionLog, createLogger } from './logger.ts';
@@ -158,7 +158,7 @@ test('the line for people tells route, endpoint, signals and times', () => {
 });
 
 test('the line of a request is JSON of its scalars, whatever a caller put into them, and leaves unknown numbers out', () => {
-  const line = decisionLogLine(
+  const line = createDecisionLines()(
     record({ ttftMs: NaN, model: 'a "b" \\ \n\u2028 é', tenant: 't' }),
     Date.UTC(2026, 0, 1),
   );
@@ -211,4 +211,58 @@ test('the request log is one line for each request at level info, and nothing ab
     status: 200,
     ttft_ms: 84,
   });
+});
+
+test('lines of requests that differ in any field differ in it, whatever was written before, and carry their own time', () => {
+  const lineOf = createDecisionLines();
+  const base = record();
+  const variants: Partial<DecisionRecord>[] = [
+    {},
+    { verdict: 'refused' },
+    { route: 'r"1' },
+    { tier: 't1' },
+    { endpoint: 'e1' },
+    { attempts: [] },
+    { model: 'm1' },
+    { servedModel: 's1' },
+    { policy: 'p1' },
+    { status: 503 },
+    { reasons: ['a', 'b'] },
+    { reasons: [] },
+  ];
+  for (const epochMs of [0, 999, 1000, 1_764_500_000_123, 7.9]) {
+    for (const change of [...variants, ...variants.toReversed()]) {
+      const one = { ...base, ...change };
+      expect(JSON.parse(lineOf(one, epochMs))).toMatchObject({
+        time: new Date(epochMs).toISOString(),
+        verdict: one.verdict,
+        route: one.route,
+        tier: one.tier,
+        endpoint: one.endpoint,
+        attempt: one.attempts.length,
+        model: one.model,
+        served_model: one.servedModel,
+        policy: one.policy,
+        status: one.status,
+        reason: one.reasons.join(','),
+      });
+    }
+  }
+});
+
+test('every label tells series apart, in whatever order they come', async () => {
+  const metrics = createMetrics(idle);
+  metrics.setModels(['m']);
+  const kinds: Partial<DecisionRecord>[] = [
+    {},
+    { route: 'other' },
+    { tier: 'other' },
+    { model: 'm' },
+    { status: 418 },
+    { reasons: ['retried'] },
+    { code: 'shed' },
+  ];
+  for (const kind of [...kinds, ...kinds.toReversed(), ...kinds]) metrics.record(record(kind));
+  const counts = (await metrics.expose()).match(/^signalbox_requests_total\{.*\} \d+$/gm) ?? [];
+  expect(counts.map((line) => line.slice(line.lastIndexOf(' ')))).toEqual(kinds.map(() => ' 3'));
 });
