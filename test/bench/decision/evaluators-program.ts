@@ -129,6 +129,7 @@ export const program: PolicyProgram = {
       reportModel: 'alias',
       timezone: 'UTC',
       bodyLimit: 1,
+      drain: { accept: 10, grace: 300 },
       trustedProxies: [],
     },
     tiers: [],
