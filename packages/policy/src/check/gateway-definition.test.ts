@@ -1,29 +1,36 @@
 import { expect, test } from 'vitest';
 import { compilePolicy } from '../compile.ts';
 
-const REST = '\ndefine tier "t" { model: "m", endpoints: ["http://h:1"] }\ndefault to tier "t"';
-
-const compile = (gateway: string) =>
+const compile = (text: string) =>
   compilePolicy({
-    path: 'policy.route',
-    text: `define gateway ${gateway}${REST}`,
+    path: 'p.route',
+    text: `${text}\ndefine tier "t" { model: "m", endpoints: ["http://h:1"] }\ndefault to tier "t"`,
     manifests: [],
     checkOptions: () => [],
   });
+const definitionsOf = (text: string) => compile(text).program?.definitions;
+const codesOf = (text: string): readonly string[] => compile(text).diagnostics.map(({ code }) => code);
 
-test('the times of a drain are ten seconds and five minutes, and each can be written alone', () => {
-  const drainOf = (gateway: string): unknown => compile(gateway).program?.definitions.gateway.drain;
-  expect(drainOf('{}')).toEqual({ accept: 10, grace: 300 });
-  expect(drainOf('{ drain: { accept: 500ms } }')).toEqual({ accept: 0.5, grace: 300 });
-  expect(drainOf('{ drain: { grace: 1m } }')).toEqual({ accept: 10, grace: 60 });
-  expect(drainOf('{ drain: { accept: 0s, grace: 0s } }')).toEqual({ accept: 0, grace: 0 });
+test('early_head is a duration of a second or more, in seconds; absent, heads wait for as long as it takes', () => {
+  expect(definitionsOf('define gateway { early_head: 1m }')?.gateway.earlyHead).toBe(60);
+  expect(definitionsOf('define gateway { }')?.gateway).not.toHaveProperty('earlyHead');
+  for (const value of ['999ms', '0s', '40', 'true'])
+    expect(codesOf(`define gateway { early_head: ${value} }`), value).toEqual(['E0511']);
 });
 
-test.each([
-  ['{ drain: 5s }', 'E0511'],
-  ['{ drain: { accept: 5 } }', 'E0511'],
-  ['{ drain: { grace: -1s } }', 'E0511'],
-  ['{ drain: { acept: 5s } }', 'E0209'],
-])('%s is refused', (gateway, code) => {
-  expect(compile(gateway).diagnostics.map((diagnostic) => diagnostic.code)).toEqual([code]);
+test('trusted_proxies is a list of networks, one of them, or a name for them, and is reported once where it is wrong', () => {
+  const networks = (text: string) => definitionsOf(text)?.gateway.trustedProxies;
+  expect(networks('define gateway { trusted_proxies: ["10.0.0.0/8", "::1"] }')).toEqual(['10.0.0.0/8', '::1']);
+  expect(networks('define gateway { trusted_proxies: "10.0.0.0/8" }')).toEqual(['10.0.0.0/8']);
+  expect(networks('let ours = ["10.0.0.0/8"]\ndefine gateway { trusted_proxies: ours }')).toEqual(['10.0.0.0/8']);
+  expect(networks('')).toEqual([]);
+  expect(codesOf('define gateway { trusted_proxies: ["10.0.0.0/8", 8] }')).toEqual(['E0511']);
+});
+
+test('models of a tenant are a list; without it all are meant, and an empty one means none', () => {
+  const models = (text: string) => definitionsOf(text)?.tenants[0]?.models;
+  expect(models('define tenant "a" { models: ["m", "auto"] }')).toEqual(['m', 'auto']);
+  expect(models('define tenant "a" { models: [] }')).toEqual([]);
+  expect(models('define tenant "a" { }')).toBeUndefined();
+  expect(codesOf('define tenant "a" { models: 5 }')).toEqual(['E0511']);
 });
