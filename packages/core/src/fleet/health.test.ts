@@ -176,3 +176,37 @@ test('one that joins or becomes ready starts slowly, the first fleet does not; p
   fleet.health.expire(159_000);
   expect(weight[1]).toBeCloseTo(0.3);
 });
+
+test('attempts fade by the e-th part in 30 s, also where they are counted up to the ten that are wanted', () => {
+  const fleet = fleetOf(4);
+  const attempts = (pattern: string, nowMs: number): void => {
+    for (const one of pattern) {
+      if (one === 'F') fail(fleet, 0, 1, nowMs);
+      else fleet.health.succeeded(0, nowMs, 0);
+    }
+  };
+  attempts('FSFSFSFSF', 0);
+  // 9 ÷ e and six more are 9.3.
+  attempts('SFSFSF', 30_000);
+  expect(healthy(fleet)).toEqual([0, 1, 2, 3]);
+  attempts('F', 30_000);
+  expect(healthy(fleet)).toEqual([1, 2, 3]);
+});
+
+test('an ejection is as long as its number says, up to 300 s, and counts anew once none has been for as long', () => {
+  const fleet = fleetOf(4);
+  const { ejectedUntil } = fleet.table;
+  let nowMs = 0;
+  const lengths = Array.from({ length: 33 }, () => {
+    fail(fleet, 0, 5, nowMs);
+    const ms = (ejectedUntil[0] ?? Number.NaN) - nowMs;
+    nowMs += ms;
+    fleet.health.expire(nowMs);
+    return ms;
+  });
+  // Half of the jitter of 20 %.
+  expect(lengths).toEqual(Array.from({ length: 33 }, (_, i) => Math.min(i + 1, 30) * 11_000));
+  nowMs += 300_001;
+  fail(fleet, 0, 1, nowMs);
+  expect((ejectedUntil[0] ?? Number.NaN) - nowMs).toBe(11_000);
+});

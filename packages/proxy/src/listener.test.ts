@@ -1,0 +1,53 @@
+import { Server, ServerResponse } from 'node:http';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { CHAT, rig, streaming } from './rig.fixture.ts';
+import { chunk, event, STREAM_HEAD } from './upstream.fixture.ts';
+
+it('the listener: no delay, and slow clients are looked for each 5 s, by limits of 15 s, 30 s and 75 s', async () => {
+  const listen = vi.spyOn(Server.prototype, 'listen');
+  onTestFinished(() => listen.mockRestore());
+  await rig();
+  const server = listen.mock.contexts.find((one) => one instanceof Server);
+  expect(server).toMatchObject({
+    noDelay: true,
+    connectionsCheckingInterval: 5_000,
+    headersTimeout: 15_000,
+    requestTimeout: 30_000,
+    keepAliveTimeout: 75_000,
+  });
+});
+
+it('a reader that takes nothing costs 256 KiB of what was relayed to it at most, however much the server sends', async () => {
+  let most = 0;
+  const write = ServerResponse.prototype.write;
+  const spy = vi.spyOn(ServerResponse.prototype, 'write').mockImplementation(function (this: ServerResponse, ...rest) {
+    const goesOn = Reflect.apply(write, this, rest) as boolean;
+    most = Math.max(most, this.writableLength);
+    return goesOn;
+  });
+  onTestFinished(() => spy.mockRestore());
+  const { upstream, time, client } = await rig();
+  const burst = chunk(event('x'.repeat(1000)))
+    .toString()
+    .repeat(64);
+  upstream.onRequest = ({ socket }) => void socket.write(STREAM_HEAD);
+  const one = client();
+  one.socket.pause();
+  one.post(CHAT, streaming());
+  await upstream.received(1);
+  const socket = upstream.requests[0]?.socket;
+  let sent = 0;
+  let full = 0;
+  // Until nothing has moved for a while: the buffers of both connections in the kernel are full.
+  while (full < 200 && sent < 64e6) {
+    if (socket?.writableLength === 0) {
+      socket.write(burst);
+      sent += burst.length;
+      full = 0;
+    } else full++;
+    await time.advance(0);
+  }
+  expect(sent).toBeLessThan(64e6);
+  expect(most).toBeGreaterThan(0);
+  expect(most).toBeLessThanOrEqual(256 * 1024);
+});
