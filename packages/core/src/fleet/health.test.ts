@@ -210,3 +210,12 @@ test('an ejection is as long as its number says, up to 300 s, and counts anew on
   fail(fleet, 0, 1, nowMs);
   expect((ejectedUntil[0] ?? Number.NaN) - nowMs).toBe(11_000);
 });
+
+test('where all fail at once half of the tier is ejected, rounded down', () => {
+  const ejected = Array.from({ length: 9 }, (_, i) => {
+    const fleet = fleetOf(i + 1);
+    for (let slot = 0; slot <= i; slot++) fail(fleet, slot, 5, 0);
+    return i + 1 - healthy(fleet).length;
+  });
+  expect(ejected).toEqual([0, 1, 1, 2, 2, 3, 3, 4, 4]);
+});
