@@ -176,7 +176,7 @@ export async function startLitellm(folder: string): Promise<Product> {
 }
 
 function install(command: string, args: readonly string[], cwd: string): void {
-  const { status, error, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8', timeout: 240_000 });
+  const { status, error, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8', timeout: 600_000 });
   if (status !== 0)
     throw new Error(`${command} ${args[0]} failed: ${(error?.message ?? stderr).trim().split('\n').at(-1) ?? ''}`);
 }
