@@ -123,11 +123,13 @@ export class EndpointPools {
 
   private open(target: EndpointTarget): Pool {
     const connect = connectorOf(target);
-    return new Pool(target.origin, {
+    const pool = new Pool(target.origin, {
       ...this.options(),
       connections: null,
       factory: (origin: URL, options: object) => new TrackedClient(origin, options, connect),
     });
+    dropDisconnected(pool);
+    return pool;
   }
 
   private options(): Client.Options {
@@ -141,6 +143,17 @@ export class EndpointPools {
       maxHeaderSize: 64 * 1024,
     };
   }
+}
+
+/**
+ * A pool of undici keeps the client of every connection that it ever had at once, with its parser and buffers, long after the connection
+ * has closed, and looks through all of them for each request. It lets go only of those that could not connect; told that of one that has
+ * lost its connection, it lets go of it too, and opens another when there is need.
+ */
+function dropDisconnected(pool: Pool): void {
+  pool.on('disconnect', (origin, targets, error) => {
+    if (!pool.closed && !pool.destroyed) pool.emit('connectionError', origin, targets, error);
+  });
 }
 
 /** Opens connections to `target`, never to an address of cloud metadata. */
