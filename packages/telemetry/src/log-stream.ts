@@ -30,6 +30,8 @@ const FIRST_ROOM_BYTES = 2 * GATHERED_BYTES;
 class GatheredText {
   size = 0;
   #bytes = Buffer.allocUnsafeSlow(FIRST_ROOM_BYTES);
+  /** Memory to begin anew in, so that the system need not be asked for it with every write. */
+  #spare: Buffer<ArrayBuffer> | undefined = Buffer.allocUnsafeSlow(FIRST_ROOM_BYTES);
 
   add(text: string): void {
     // No UTF-16 unit takes more than three bytes.
@@ -41,9 +43,15 @@ class GatheredText {
   /** All of it; what is added from now on begins anew. */
   take(): Buffer {
     const taken = this.#bytes.subarray(0, this.size);
-    this.#bytes = Buffer.allocUnsafeSlow(FIRST_ROOM_BYTES);
+    this.#bytes = this.#spare ?? Buffer.allocUnsafeSlow(FIRST_ROOM_BYTES);
+    this.#spare = undefined;
     this.size = 0;
     return taken;
+  }
+
+  /** Takes back memory that was taken, or a part of it, once nobody reads it any more. */
+  giveBack({ buffer }: Buffer): void {
+    if (buffer instanceof ArrayBuffer && buffer.byteLength === FIRST_ROOM_BYTES) this.#spare = Buffer.from(buffer);
   }
 
   #grow(needed: number): void {
@@ -93,6 +101,7 @@ export function createLogStream(descriptor: number = 1): LogStream {
         return;
       }
       busy = false;
+      held.giveBack(bytes);
       if (error !== null) dropped += count;
       if (held.size >= GATHERED_BYTES) begin();
       else if (held.size > 0) timer ??= setTimeout(begin, LONGEST_HELD_MS).unref();
