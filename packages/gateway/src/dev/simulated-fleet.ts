@@ -4,7 +4,7 @@ import { createPacer, startSimulatedEngine } from '@signalbox/simulator';
 
 /**
  * Simulated engines in the place of a policy's endpoints, one for each, with the speed of the GPU that its tier names. Keyed by the
- * endpoint's URL, so that a reload keeps the engines of endpoints that stay.
+ * endpoint's URL, so that a reload keeps the engines of endpoints that stay as they are.
  */
 export interface SimulatedFleet {
   /** The program with every endpoint's URL replaced by that of its engine; starts what is new and stops what is gone. */
@@ -23,6 +23,8 @@ const DEFAULT_SPEED = { tokensPerSecond: 60, prefillTokensPerSecond: 8000 };
 export function createSimulatedFleet({ timeScale }: SimulatedFleetOptions): SimulatedFleet {
   const pacer = createPacer();
   const engines = new Map<string, SimulatedEngine>();
+  /** What each engine was started for. */
+  const facts = new Map<string, string>();
   const retiring = new Set<SimulatedEngine>();
 
   async function stand(program: PolicyProgram): Promise<PolicyProgram> {
@@ -30,14 +32,17 @@ export function createSimulatedFleet({ timeScale }: SimulatedFleetOptions): Simu
       program.definitions.tiers.flatMap((tier) => tier.endpoints.map((endpoint) => [endpoint.url, endpoint] as const)),
     );
     for (const [url, engine] of engines) {
-      if (wanted.has(url)) continue;
+      const endpoint = wanted.get(url);
+      if (endpoint !== undefined && factsOf(endpoint) === facts.get(url)) continue;
       engines.delete(url);
       // a stopped engine would cut the streams that it still serves
       retiring.add(engine);
       void closeWhenIdle(engine).then(() => retiring.delete(engine));
     }
     for (const [url, endpoint] of wanted) {
-      if (!engines.has(url)) engines.set(url, await startSimulatedEngine(engineOptions(endpoint, timeScale, pacer)));
+      if (engines.has(url)) continue;
+      engines.set(url, await startSimulatedEngine(engineOptions(endpoint, timeScale, pacer)));
+      facts.set(url, factsOf(endpoint));
     }
     const tiers = program.definitions.tiers.map((tier) => ({
       ...tier,
@@ -59,12 +64,18 @@ export function createSimulatedFleet({ timeScale }: SimulatedFleetOptions): Simu
   };
 }
 
+/** What of an endpoint makes its engine, as text. */
+function factsOf({ gpu, gpuCount, model, modelSize, precision, maxBatch, contextWindow }: EndpointDefinition): string {
+  return JSON.stringify([gpu, gpuCount, model, modelSize, precision, maxBatch, contextWindow]);
+}
+
 const IDLE_LOOK_MS = 500;
 
+/** Waits first: until the program with its successor is in force, requests still go to it. */
 async function closeWhenIdle(engine: SimulatedEngine): Promise<void> {
-  while (engine.engine.state().running + engine.engine.state().waiting > 0) {
+  do {
     await new Promise((resolve) => setTimeout(resolve, IDLE_LOOK_MS).unref());
-  }
+  } while (engine.engine.state().running + engine.engine.state().waiting > 0);
   await engine.close();
 }
 
