@@ -96,7 +96,9 @@ export class EventRelay implements AnswerRelay {
       (this.held ??= []).push(out);
       this.heldBytes += out.length;
     }
-    if (reader.overflowed || this.heldBytes > this.owner.host.limits.heldStreamBytes)
+    // An event that has not ended is held too.
+    const heldBytes = this.heldBytes + reader.heldBytes;
+    if (reader.overflowed || heldBytes > this.owner.host.limits.heldStreamBytes)
       this.owner.fail(this.call, 'error', 200);
   }
 
@@ -149,6 +151,6 @@ export class EventRelay implements AnswerRelay {
 
 /** Ends a stream of events that is broken: with an event that says why, and without the last chunk, so that raw readers see it too. */
 export function breakOffEvents(answer: ClientAnswer, dialect: StreamDialect, error: TellableError | undefined): void {
-  if (error !== undefined) answer.write(errorEvent(dialect, error.code, error.message));
+  if (error !== undefined) answer.write(Buffer.from(errorEvent(dialect, error.code, error.message)));
   answer.breakOff();
 }
