@@ -39,7 +39,7 @@ test('dev tells an address and a curl that streams an answer, prints a line for 
   const response = await fetch(address, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
   expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
   expect(await response.text()).toMatch(/data: \[DONE\]\n\n$/);
-  await dev.saw(/200 "hard" → 70B\/\w+ · complexity \d/);
+  await dev.saw(/200 "hard" → 70B\/\w+ · .*complexity \d/);
 
   const open = await fetch(address, {
     method: 'POST',
