@@ -1,4 +1,5 @@
 // perf: built once per answer as a flat list, which node:http writes without a map.
+import { toHundredths } from '@signalbox/telemetry';
 import type { DecisionRecord } from '@signalbox/telemetry';
 
 /** Upstream headers that end here: hop-by-hop, framing, what we state ourselves, and what would tell of the server behind. */
@@ -75,7 +76,7 @@ function reasonOf(decision: DecisionRecord | undefined, code: string | undefined
 }
 
 function ms(value: number): string {
-  return Number.isFinite(value) ? String(Math.round(value * 100) / 100) : '0';
+  return Number.isFinite(value) ? toHundredths(value) : '0';
 }
 
 /** `value` as a header may carry it: visible ASCII and space, all else percent-encoded as UTF-8, at most 256 bytes. */

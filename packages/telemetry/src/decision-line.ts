@@ -1,5 +1,6 @@
 import type { Value } from '@signalbox/plugin-api';
 import type { DecisionRecord } from './decision-record.ts';
+import { toHundredths } from './hundredths.ts';
 
 /** Writes the lines of records: the line of one, with its line break, at `epochMs`. */
 export type DecisionLineWriter = (record: DecisionRecord, epochMs: number) => string;
@@ -88,7 +89,7 @@ function quoted(text: string): string {
 const PLAIN = /^[ !#-[\]-~]*$/;
 
 function numberField(name: string, value: number): string {
-  return Number.isFinite(value) ? name + Math.round(value * 100) / 100 : '';
+  return Number.isFinite(value) ? name + toHundredths(value) : '';
 }
 
 /**

@@ -4,6 +4,7 @@ export { createDecisionHistory } from './decision-history.ts';
 export type { DecisionHistory } from './decision-history.ts';
 export { decisionText } from './decision-line.ts';
 export type { AttemptRecord, DecisionRecord, DecisionSink, ShortlistRecord } from './decision-record.ts';
+export { toHundredths } from './hundredths.ts';
 export { createLogStream } from './log-stream.ts';
 export type { LogStream } from './log-stream.ts';
 export { createDecisionLog, createLogger, LOG_LEVELS } from './logger.ts';
