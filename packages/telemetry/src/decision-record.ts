@@ -44,6 +44,7 @@ export interface DecisionRecord {
   route: string;
   /** matched, default, fallback (by a `fallback` or an `else`), retried, queued, affinity_hit, affinity_repin, or an error code. */
   readonly reasons: string[];
+  /** Those that the decision took into account; unknown is null. */
   readonly signals: { readonly [name: string]: Value | null };
   queuedMs: number;
   decideMs: number;
