@@ -95,3 +95,15 @@ describe('the text of an error event', () => {
     expect(end?.body.replaceAll(': keep-alive\n\n', '')).toBe(event('a') + told(message, code));
   });
 });
+
+test('what a stream had told of its usage counts, also where the client leaves', async () => {
+  const bed = await faultBed();
+  const told =
+    'data: {"model":"m","choices":[{"index":0,"delta":{"content":"a"}}],"usage":{"prompt_tokens":7,"completion_tokens":2}}\n\n';
+  bed.upstream.onRequest = () => opened(told);
+  const stream = bed.client().post(CHAT, streaming());
+  await stream.until((text) => text.includes('"a"'));
+  stream.destroy();
+  await bed.until(() => bed.decisions.length === 1, 'the record');
+  expect(bed.decisions[0]).toMatchObject({ status: 499, inputTokens: 7, outputTokens: 2 });
+});

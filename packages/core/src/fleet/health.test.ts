@@ -219,3 +219,33 @@ test('where all fail at once half of the tier is ejected, rounded down', () => {
   });
   expect(ejected).toEqual([0, 1, 1, 2, 2, 3, 3, 4, 4]);
 });
+
+test('a failure of a request from before the ejection does not end the trial', () => {
+  const fleet = fleetOf(4);
+  fail(fleet, 0, 5, 0);
+  fleet.health.expire(20_000);
+  fleet.health.failed(0, 20_000, 0);
+  expect((fleet.table.flags[0] ?? 0) & (FLAG.halfOpen | FLAG.ejected)).toBe(FLAG.halfOpen);
+});
+
+test('of two times that a server asked to be left alone the later holds', () => {
+  const fleet = fleetOf(1);
+  fleet.health.askedToWait(0, 20_000);
+  fleet.health.askedToWait(0, 5_000);
+  fleet.health.expire(19_999);
+  expect(fleet.table.busyUntil[0]).toBe(20_000);
+  fleet.health.expire(20_000);
+  expect(fleet.table.busyUntil[0]).toBe(0);
+});
+
+test('panic begins where less than half of the tier is healthy', () => {
+  const panicsWith = (ejected: number): boolean => {
+    const fleet = fleetOf(0);
+    fleet.apply(definitions([tier('A', 5, { ejection: { max_share: 1 } })]));
+    for (let slot = 0; slot < ejected; slot++) fail(fleet, slot, 5, 0);
+    const pool = fleet.pool([toTier('A')]);
+    pool.refresh();
+    return pool.panic;
+  };
+  expect([0, 1, 2, 3, 4, 5].map((ejected) => panicsWith(ejected))).toEqual([false, false, false, true, true, true]);
+});
