@@ -47,7 +47,7 @@ const IDLE_MS = 6000;
 export async function runStreams(options: StreamsOptions): Promise<StreamsResult> {
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-streams-'));
   const policyPath = join(folder, 'streams.route');
-  // One endpoint of eight is of the tier that is not used: the policy names two.
+  // Half of them are of the tier that the policy sends nothing to.
   const upstreams = await startUpstreams(Array.from({ length: ENDPOINTS }, (_, i) => TIERS[i % 2] ?? TIERS[0]));
   let gateway: InspectedGateway | undefined;
   try {
