@@ -247,6 +247,33 @@ describe('properties', () => {
     );
   });
 
+  it.each([
+    ['null', '{"include_usage":true}'],
+    ['{}', '{"include_usage":true}'],
+    ['{"include_usage":null}', '{"include_usage":true}'],
+    ['{"include_usage":false,"x":1}', '{"include_usage":true,"x":1}'],
+    ['{"x":[{"include_usage":3}]}', '{"include_usage":true,"x":[{"include_usage":3}]}'],
+    ...[
+      '"x"',
+      '[1]',
+      '7',
+      'true',
+      'false',
+      '{"include_usage":"yes"}',
+      '{"include_usage":1}',
+      '{"include_usage":{}}',
+    ].map((wrong) => [wrong, wrong]),
+  ])(
+    'usage is asked for in stream_options of %s only if they are of the right type; others go on as sent',
+    (given, sent) => {
+      const body = (options: string): string =>
+        `{"model":"m","stream":true,"stream_options":${options},"messages":[{"role":"user","content":"hi"}]}`;
+      const request = parsed(CHAT, body(given));
+      expect(decoder.decode(spliceBody(request, { includeUsage: true }))).toBe(body(sent));
+      expect(request.mayAskUsage).toBe(given !== sent);
+    },
+  );
+
   it('splicing changes what it names and keeps every other byte', () => {
     const keys = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'stream_options', 'model'), { maxLength: 5 });
     fc.assert(

@@ -242,6 +242,7 @@ function scanStreamOptions(scanner: JsonScanner, scan: ScanResult): void {
   const start = scanner.pos;
   scan.includeUsage = false;
   scan.includeUsageSpan = NO_SPAN;
+  scan.mayAskUsage = first === OPEN_BRACE || first === 0x6e;
   if (first !== OPEN_BRACE) scanner.value(1);
   else if (scanner.openObject(1)) {
     do {
@@ -252,6 +253,7 @@ function scanStreamOptions(scanner: JsonScanner, scan: ScanResult): void {
       scanner.value(2);
       if (wanted) {
         scan.includeUsage = value === 0x74;
+        scan.mayAskUsage = value === 0x66 || value === 0x6e;
         scan.includeUsageSpan = { start: at, end: scanner.pos };
       }
     } while (scanner.more(CLOSE_BRACE));

@@ -30,6 +30,11 @@ export interface ScanResult {
   /** Value of `stream_options.include_usage`. */
   includeUsageSpan: Span;
   includeUsage: boolean;
+  /**
+   * `include_usage` can be set: `stream_options` is absent, null or an object, and what it says of usage is absent, null or false. Values of
+   * other types are the server's to judge, and go on as sent.
+   */
+  mayAskUsage: boolean;
   maxTokens: number;
   /** `max_tokens`, which counts only where `max_completion_tokens` is absent. */
   legacyMaxTokens: number;
@@ -70,6 +75,7 @@ export function emptyScan(kind: RequestKind): ScanResult {
     streamOptions: NO_SPAN,
     includeUsageSpan: NO_SPAN,
     includeUsage: false,
+    mayAskUsage: true,
     maxTokens: Number.NaN,
     legacyMaxTokens: Number.NaN,
     user: NO_SPAN,
@@ -138,6 +144,10 @@ export class ScannedRequest implements ParsedRequest {
   }
   get includeUsage(): boolean {
     return this.scan.includeUsage;
+  }
+  /** The client asks for no usage, and its `stream_options` are such that we can. */
+  get mayAskUsage(): boolean {
+    return this.scan.mayAskUsage;
   }
   get maxTokens(): number {
     return this.scan.maxTokens;

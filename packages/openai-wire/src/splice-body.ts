@@ -5,7 +5,7 @@ import type { ScannedRequest } from './scanned-request.ts';
 export interface BodyEdits {
   /** The model's name to send; undefined keeps the client's. */
   readonly model?: string | undefined;
-  /** Ask for a usage frame at the end of the stream. */
+  /** Ask for a usage frame at the end of the stream, where `mayAskUsage` of the request lets us. */
   readonly includeUsage?: boolean;
   /** Top-level fields to set, as JSON text. */
   readonly set?: readonly { readonly field: string; readonly json: string }[];
@@ -50,7 +50,7 @@ function jsonCuts(request: ScannedRequest, bytes: Uint8Array, edits: BodyEdits):
     for (const span of scan.modelSpans) cuts.push({ ...span, text: JSON.stringify(model) });
   }
   let appended = '';
-  if (edits.includeUsage === true && !scan.includeUsage && !touched('stream_options')) {
+  if (edits.includeUsage === true && scan.mayAskUsage && !touched('stream_options')) {
     const { start, end } = scan.streamOptions;
     if (start < 0) appended = ',"stream_options":{"include_usage":true}';
     else if (scan.includeUsageSpan.start >= 0) cuts.push({ ...scan.includeUsageSpan, text: 'true' });

@@ -24,8 +24,7 @@ export interface AttemptPlan {
 
 /** Makes the request of `attempt` from the client's, always from the original bytes. */
 export function planAttempt({ head, parsed, upstreamPath }: AskedRequest, attempt: Attempt): AttemptPlan {
-  const asksUsage =
-    parsed.stream && isTextual(parsed.kind) && !parsed.includeUsage && attempt.target.engine !== 'other';
+  const asksUsage = parsed.stream && isTextual(parsed.kind) && parsed.mayAskUsage && attempt.target.engine !== 'other';
   const body = spliceBody(parsed, {
     model: attempt.model,
     includeUsage: asksUsage,
