@@ -90,6 +90,29 @@ test('while the disk is full lines wait, beyond a bound they are dropped and cou
   expect(sink.written + sink.dropped).toBe(260);
 });
 
+test('a line that cannot be rendered is dropped, counted and logged, and holds up no other', async () => {
+  const told: unknown[] = [];
+  const logger = { ...silentLogger, error: (text: string, fields?: object) => told.push({ text, ...fields }) };
+  const sink = await open({ logger });
+  const broken = (): string => {
+    throw new RangeError('no such date');
+  };
+  sink.add(broken);
+  addLines(sink, 0, 300);
+  sink.add(broken);
+  addLines(sink, 300, 301);
+  sink.add(broken);
+  await until(() => sink.written === 301, 'the lines that can be rendered');
+  addLines(sink, 301, 302);
+  await sink.close(5000);
+  expect(linesOf(file)).toEqual(Array.from({ length: 302 }, (_, i) => JSON.stringify({ i })));
+  expect([sink.written, sink.dropped]).toEqual([302, 3]);
+  const text = 'audit lines could not be rendered and are dropped';
+  const error = expect.stringContaining('no such date') as string;
+  // The first batch of 256 has one, the rest two.
+  expect(told).toEqual([1, 2].map((dropped) => ({ text, dropped, error })));
+});
+
 test('a file that is moved or deleted is made anew, and one that ends in half a line spoils no other', async () => {
   writeFileSync(file, '{"i":-2}\n{"i":');
   const sink = await open();

@@ -146,10 +146,37 @@ class FileSink implements AuditSink {
     );
     if (inode !== this.#inode) await this.#letGo();
     if (this.#handle === undefined) await this.open();
-    const lines = this.#pending.slice(0, BATCH).map((render) => Buffer.from(render()));
+    const lines = this.#renderBatch();
     const length = lines.reduce((sum, line) => sum + line.length, 0);
     if (this.#size > 0 && this.#size + length > this.#maxBytes) await this.#rotate();
     await this.#write(lines, Buffer.concat(lines, length));
+  }
+
+  /**
+   * The first lines that wait, rendered. One that throws while it is rendered would never stand in the file: it is dropped, so that those
+   * behind it go on.
+   */
+  #renderBatch(): Buffer[] {
+    const waiting = this.#pending.slice(0, BATCH);
+    const lines: Buffer[] = [];
+    const sound: (() => string)[] = [];
+    let fault: unknown;
+    for (const render of waiting) {
+      try {
+        lines.push(Buffer.from(render()));
+        sound.push(render);
+      } catch (error) {
+        fault ??= error;
+      }
+    }
+    const dropped = waiting.length - sound.length;
+    if (dropped > 0) {
+      this.#pending.splice(0, waiting.length, ...sound);
+      this.dropped += dropped;
+      const error = fault instanceof Error ? (fault.stack ?? fault.message) : String(fault);
+      this.#logger.error('audit lines could not be rendered and are dropped', { dropped, error });
+    }
+    return lines;
   }
 
   /** Writes the lines; whatever happens, those that stand whole in the file are no longer pending and are counted. */
