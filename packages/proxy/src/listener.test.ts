@@ -1,4 +1,5 @@
 import { Server, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { CHAT, rig, streaming } from './rig.fixture.ts';
 import { chunk, event, STREAM_HEAD } from './upstream.fixture.ts';
@@ -19,13 +20,19 @@ it('the listener: no delay, and slow clients are looked for each 5 s, by limits 
 
 it('a reader that takes nothing costs 256 KiB of what was relayed to it at most, however much the server sends', async () => {
   let most = 0;
-  const write = ServerResponse.prototype.write;
-  const spy = vi.spyOn(ServerResponse.prototype, 'write').mockImplementation(function (this: ServerResponse, ...rest) {
-    const goesOn = Reflect.apply(write, this, rest) as boolean;
-    most = Math.max(most, this.writableLength);
-    return goesOn;
-  });
-  onTestFinished(() => spy.mockRestore());
+  const heads = vi.spyOn(ServerResponse.prototype, 'writeHead');
+  // What is written to a response, at once or later, passes here.
+  for (const method of ['write', 'uncork'] as const) {
+    const original = Socket.prototype[method] as (...rest: unknown[]) => unknown;
+    const spy = vi.spyOn(Socket.prototype, method).mockImplementation(function (this: Socket, ...rest: unknown[]) {
+      const result = Reflect.apply(original, this, rest);
+      if (heads.mock.contexts.some((one) => one instanceof ServerResponse && one.socket === this))
+        most = Math.max(most, this.writableLength);
+      return result as never;
+    });
+    onTestFinished(() => spy.mockRestore());
+  }
+  onTestFinished(() => heads.mockRestore());
   const { upstream, time, client } = await rig();
   const burst = chunk(event('x'.repeat(1000)))
     .toString()

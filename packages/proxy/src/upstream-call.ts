@@ -69,7 +69,9 @@ export class UpstreamCall implements ConnectionAware {
     this.responded = true;
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: UpstreamHeaders): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: UpstreamHeaders): void {
+    // Else every header stays in memory as a Buffer until the stream ends, and with it all that was read at once.
+    controller.rawHeaders = null;
     if (this.over || status < 200) return;
     this.status = status;
     this.headers = headers;
