@@ -51,7 +51,11 @@ test('F4: slow heads, slow bodies and slow readers of slowhttptest are closed in
   });
   upstream.onRequest = ({ socket }) => socket.write(json(200, ANSWER));
   // A list that is more than a socket takes at once.
-  router.modelInfos = Array.from({ length: 2_000 }, (_, i) => ({ id: `model-${i}`, ownedBy: 'nobody', maxModelLen: undefined }));
+  router.modelInfos = Array.from({ length: 2_000 }, (_, i) => ({
+    id: `model-${i}`,
+    ownedBy: 'nobody',
+    maxModelLen: undefined,
+  }));
   const url = `http://127.0.0.1:${port}`;
   const quick = client();
   await quick.post(CHAT, chat()).answer();
