@@ -66,7 +66,7 @@ const anyRecord: fc.Arbitrary<DecisionRecord> = fc
       { requiredKeys: ['signals', 'dropped', 'shortlist', 'attempts'] },
     ),
   )
-  .map(([texts, numbers, parts]) => ({ v: 1, ...texts, ...numbers, ...parts }) as DecisionRecord);
+  .map(([texts, numbers, parts]) => ({ v: 1, ...texts, ...numbers, ...parts }));
 
 test('what is taken apart comes back as it was, newest first, and the oldest make room', () => {
   fc.assert(

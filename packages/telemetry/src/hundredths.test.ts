@@ -15,7 +15,7 @@ test('is the number rounded to hundredths, as JavaScript writes it', () => {
       },
     ),
   );
-  expect([0, -0, 0.004, 0.005, 0.1, 0.994, 0.996, 12, 3.14159, 21474836.47, 21474836.48].map(toHundredths)).toEqual([
+  expect([0, -0, 0.004, 0.005, 0.1, 0.994, 0.996, 12, 3.1649, 21474836.47, 21474836.48].map(toHundredths)).toEqual([
     '0',
     '0',
     '0',
@@ -24,7 +24,7 @@ test('is the number rounded to hundredths, as JavaScript writes it', () => {
     '0.99',
     '1',
     '12',
-    '3.14',
+    '3.16',
     '21474836.47',
     '21474836.48',
   ]);

@@ -2,7 +2,7 @@
 const FRACTIONS: readonly string[] = Array.from({ length: 100 }, (_, hundredths) => String(hundredths / 100).slice(1));
 const MOST_HUNDREDTHS = 2 ** 31;
 
-/** A finite number to two decimals, without zeros at its end: `12`, `0.1`, `3.14`. */
+/** A finite number to two decimals, without zeros at its end: `12`, `0.1`, `3.16`. */
 export function toHundredths(value: number): string {
   // perf: several in the head of each answer and in each log line; whole numbers are written in a fraction of the time of broken ones
   const hundredths = Math.round(value * 100);
