@@ -14,7 +14,7 @@ export interface ProxyLimits {
   readonly keepAliveTimeoutMs: number;
   /** An idle connection to an endpoint; shorter than that of common servers (uvicorn: 5 s). */
   readonly upstreamKeepAliveMs: number;
-  /** Bytes of a stream's beginning held before its first data event. */
+  /** Bytes of a stream's beginning held before its first event with output; an event that has not ended counts. */
   readonly heldStreamBytes: number;
   /** A plain answer up to this size is held until it is whole, so that a lost one can be replaced. */
   readonly heldAnswerBytes: number;
