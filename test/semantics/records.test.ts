@@ -3,7 +3,7 @@ import { DONE, endpoints, inBothModes, tiers } from './support/bench.fixture.ts'
 import { codes, errors } from './support/bench.fixture.ts';
 
 describe('the record of a decision', () => {
-  const policy = `${endpoints({ x: 'zone: "a"', y: 'zone: "a"', z: 'zone: "a"', far: 'zone: "b"', full: 'zone: "a", max_requests: 1', down: 'zone: "a"' })}
+  const policy = `${endpoints({ x: 'zone: "a"', y: 'zone: "a"', z: 'zone: "a"', far: 'zone: "b"', full: 'zone: "a", max_requests: 1', down: 'zone: "a"', asleep: 'zone: "a"' })}
 route "r" when turns == 1 and session exists and prompt contains "hello" and header["x-plan"] == "gold"
   to tier "t" where zone == "a" by 0.5 * lowest(queued_tokens) + 0.5 * lowest(decode_tokens) with retry 1
 default reject with status 403`;
@@ -14,6 +14,7 @@ default reject with status 403`;
     z: { queuedTokens: 50, decodeTokens: 50 },
     full: { inflightRequests: 1 },
     down: { cordoned: true },
+    asleep: { state: 'asleep' as const },
   };
 
   test('keeps the shortlist with parts and properties, drop counts by reason, and every signal read', async () => {
@@ -27,7 +28,7 @@ default reject with status 403`;
           route: 'r',
           tier: 't',
           status: 200,
-          dropped: { unavailable: 1, capacity: 1, where: 1 },
+          dropped: { draining: 1, unavailable: 1, capacity: 1, where: 1 },
           signals: { turns: 1 },
         });
         // One more than the retries.

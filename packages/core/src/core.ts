@@ -304,7 +304,9 @@ class RoutingCore implements Core {
   }
 
   endpoints(): EndpointStatus[] {
-    return this.fleet.status(this.#clock.now());
+    const nowMs = this.#clock.now();
+    this.#bringFleetTo(nowMs);
+    return this.fleet.status(nowMs);
   }
 
   feed(endpoint: string, sample: EngineSample): boolean {

@@ -24,6 +24,7 @@ export function buildDecision(state: RequestState, fleet: Fleet, epochMs: number
   }
   const dropped: { [reason: string]: number } = {};
   if (frame.droppedUnavailable > 0) dropped['unavailable'] = frame.droppedUnavailable;
+  if (frame.droppedDraining > 0) dropped['draining'] = frame.droppedDraining;
   if (frame.droppedUnhealthy > 0) dropped['unhealthy'] = frame.droppedUnhealthy;
   if (frame.droppedCapacity > 0) dropped['capacity'] = frame.droppedCapacity;
   if (frame.droppedWhere > 0) dropped['where'] = frame.droppedWhere;

@@ -55,6 +55,7 @@ export class Frame implements EvaluationHost {
   readonly factValues: (Value | undefined)[];
   listed = 0;
   droppedUnavailable = 0;
+  droppedDraining = 0;
   droppedUnhealthy = 0;
   droppedCapacity = 0;
   droppedWhere = 0;
@@ -94,6 +95,7 @@ export class Frame implements EvaluationHost {
   startDecision(): void {
     this.listed = 0;
     this.droppedUnavailable = 0;
+    this.droppedDraining = 0;
     this.droppedUnhealthy = 0;
     this.droppedCapacity = 0;
     this.droppedWhere = 0;

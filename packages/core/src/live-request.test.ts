@@ -1,5 +1,5 @@
 import { definePlugin } from '@signalbox/plugin-api';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import * as fc from 'fast-check';
 import type { Modifiers } from '@signalbox/policy';
 import type { AttemptFailure, Forward, NextStep } from './router.ts';
@@ -167,6 +167,72 @@ test('when every endpoint said 429 the client is told 429, with the smallest wai
   const mixed = t.forward();
   mixed.next(failure('connect'));
   expect(mixed.next(failure('rate_limited', { status: 429 }))).toMatchObject({ status: 503, code: 'no_endpoint' });
+});
+
+describe('Retry-After where no endpoint is left', () => {
+  const once: Modifiers = { retry: { attempts: 0, on: [] } };
+  const asks = (retryAfterSeconds: number): AttemptFailure => failure('saturated', { status: 503, retryAfterSeconds });
+
+  test('is what is left of the smallest wait that the servers asked for, to the request after them too', () => {
+    const t = build(2, once);
+    expect(t.forward().next(asks(20))).toMatchObject({ code: 'no_endpoint', retryAfterSeconds: 20 });
+    t.time.advance(5500);
+    // The first has 14.5 s left, the second asks for 40 s.
+    expect(t.forward().next(asks(40))).toMatchObject({ code: 'no_endpoint', retryAfterSeconds: 15 });
+    expect(t.refuse()).toMatchObject({ status: 503, code: 'no_endpoint', retryAfterSeconds: 15 });
+    t.time.advance(14_400);
+    expect(t.refuse()).toMatchObject({ retryAfterSeconds: 1 });
+    t.time.advance(100);
+    expect(t.forward().attempt.endpoint).toBe('A/1');
+  });
+
+  test('is 1 where an endpoint is up and merely full, and where none is up', () => {
+    const b = new ProgramBuilder();
+    const t = testCore(
+      b.program({
+        tiers: [{ ...tier('A', 2), endpoints: tier('A', 2).endpoints.map((one) => ({ ...one, maxRequests: 1 })) }],
+        routes: [route('default', [destination('A', [b.lowest('declared_order')], { with: once })])],
+      }),
+    );
+    t.forward().next(asks(20));
+    t.forward();
+    expect(t.refuse()).toMatchObject({ retryAfterSeconds: 1 });
+    t.core.cordon('A/2', true);
+    expect(t.refuse()).toMatchObject({ retryAfterSeconds: 20 });
+    t.core.cordon('A/1', true);
+    expect(t.refuse()).toMatchObject({ retryAfterSeconds: 1 });
+  });
+
+  test('is the time until the first ejection ends, where nobody healthy is left and health may not be ignored', () => {
+    const b = new ProgramBuilder();
+    const t = testCore(
+      b.program({
+        tiers: [tier('A', 2), tier('B', 1)].map((one) => ({
+          ...one,
+          endpoints: one.endpoints.map((member) => ({ ...member, maxRequests: 1, ejection: { max_share: 1 } })),
+        })),
+        routes: [
+          route('default', [
+            destination('A', [b.lowest('declared_order')]),
+            destination('B', [b.lowest('declared_order')]),
+          ]),
+        ],
+      }),
+    );
+    const { fleet } = t.core;
+    for (const [name, at] of [
+      ['A/1', 0],
+      ['A/2', 3000],
+    ] as const) {
+      t.time.advance(at);
+      const slot = fleet.slotOf(name) ?? -1;
+      for (let i = 0; i < 5; i++) fleet.health.failed(slot, t.time.nowMs, 0);
+    }
+    fleet.health.askedToWait(fleet.slotOf('B/1') ?? -1, t.time.nowMs + 100_000);
+    const leftMs = (fleet.table.ejectedUntil[fleet.slotOf('A/1') ?? -1] ?? 0) - t.time.nowMs;
+    expect(leftMs).toBeGreaterThan(6000);
+    expect(t.refuse()).toMatchObject({ code: 'no_endpoint', retryAfterSeconds: Math.ceil(leftMs / 1000) });
+  });
 });
 
 test('a keep-alive race repeats the attempt once, at once, free of charge and of blame', () => {

@@ -4,6 +4,7 @@ import { limitKey } from './bound-limits.ts';
 import type { BoundModifiers } from './bound-policy.ts';
 import { buildDecision } from './decision.ts';
 import { LATENCY } from './fleet/adaptive-limit.ts';
+import { comesBackInMs } from './fleet/come-back.ts';
 import type { FirstTokenMeter } from './first-token-meter.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { Frame } from './frame.ts';
@@ -265,9 +266,17 @@ export class LiveRequest implements Forward {
 
   #refuse(failure: AttemptFailure): NextStep {
     const state = this.#state;
-    const cause = exhausted(state, failure);
+    const cause = exhausted(state, failure, this.#smallestWait());
     state.refusal = cause;
     return { kind: 'refuse', ...cause };
+  }
+
+  /** Whole seconds until some endpoint may be asked again: the least that a server asked for, or what is left of a wait that another has. */
+  #smallestWait(): number {
+    const { smallestRetryAfter, active, armIndex, frame } = this.#state;
+    const pool = active?.arms[armIndex]?.pool;
+    const backInMs = pool === undefined ? 0 : comesBackInMs(this.#services.fleet.table, pool.members, frame.nowMs);
+    return wholeSeconds(backInMs > 0 && backInMs < smallestRetryAfter * 1000 ? backInMs / 1000 : smallestRetryAfter);
   }
 
   #begin(): Attempt {
@@ -466,8 +475,7 @@ function listReasons(state: RequestState, reasons: string[]): void {
 }
 
 /** The refusal after the last attempt has failed. */
-function exhausted(state: RequestState, failure: AttemptFailure): RefusalCause {
-  const retryAfterSeconds = wholeSeconds(state.smallestRetryAfter);
+function exhausted(state: RequestState, failure: AttemptFailure, retryAfterSeconds: number): RefusalCause {
   switch (failure.cause) {
     case 'timeout':
     case 'first_token':

@@ -4,6 +4,7 @@ import type { BoundAffinity, BoundDestination, BoundModifiers, BoundVerdict } fr
 import { isOverLimit } from './bound-limits.ts';
 import { isKnown } from '@signalbox/plugin-api';
 import type { Value } from '@signalbox/plugin-api';
+import { comesBackInMs } from './fleet/come-back.ts';
 import { FLAG } from './fleet/fleet-table.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { TargetPool } from './fleet/pool.ts';
@@ -68,6 +69,7 @@ export class Pipeline {
     const { frame } = state;
     frame.startDecision();
     state.sawAvailable = false;
+    state.comesBackInMs = Infinity;
     state.fellBack = false;
     state.wentElse = false;
     state.admittedPriority = undefined;
@@ -280,7 +282,9 @@ export class Pipeline {
     if (!destination.split) {
       const length = this.#eligible(state, destination, destination.arms[0]!.pool, alternatives);
       state.armIndex = 0;
-      return length > 0 && this.#pick(state, destination, length);
+      if (length > 0 && this.#pick(state, destination, length)) return true;
+      this.#noteWait(state, destination.arms[0]!.pool);
+      return false;
     }
     const { frame } = state;
     const { arms } = destination;
@@ -304,6 +308,7 @@ export class Pipeline {
       const length = this.#eligible(state, destination, arm.pool, alternatives || tries + 1 < arms.length);
       state.armIndex = chosen;
       if (length > 0 && this.#pick(state, destination, length)) return true;
+      this.#noteWait(state, arm.pool);
       // The keys of an arm that is empty spread over the others by where they lay within it; all other keys stay.
       const share = arm.share / left;
       at = share > 0 ? Math.min(0.9999999999, Math.max(0, (at - start) / share)) : at;
@@ -313,6 +318,12 @@ export class Pipeline {
       frame.stamp++;
     }
     return false;
+  }
+
+  /** Remembers when the first endpoint of a pool that had nobody comes back. */
+  #noteWait(state: RequestState, { members }: TargetPool): void {
+    if (state.comesBackInMs > 0)
+      state.comesBackInMs = Math.min(state.comesBackInMs, comesBackInMs(this.#fleet.table, members, state.frame.nowMs));
   }
 
   /** A point in [0, 1) for the split's key: the sticky key, else the session, else the request's seed. */
@@ -340,7 +351,8 @@ export class Pipeline {
     const { eligible } = pool;
     let { length } = eligible;
     if (length > 0 || pool.coming) state.sawAvailable = true;
-    frame.droppedUnavailable = pool.unavailableCount;
+    frame.droppedDraining = pool.drainingCount;
+    frame.droppedUnavailable = pool.unavailableCount - pool.drainingCount;
     frame.droppedUnhealthy = pool.unhealthyCount;
     frame.droppedCapacity = 0;
     frame.droppedWhere = 0;
@@ -560,7 +572,7 @@ function noEndpoint(state: RequestState): RefusalCause {
     message: state.sawAvailable
       ? 'Every endpoint for this request is at its limit. Try again later.'
       : 'No endpoint for this request is up.',
-    retryAfterSeconds: 1,
+    retryAfterSeconds: wholeSeconds(state.comesBackInMs / 1000),
   };
 }
 

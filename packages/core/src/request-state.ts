@@ -74,6 +74,8 @@ export class RequestState {
   admittedPriority: RequestValue | undefined = undefined;
   /** Some target had an endpoint that is up or coming: the fleet is full rather than gone. */
   sawAvailable = false;
+  /** Milliseconds until the first endpoint comes back of those that the targets in question have (`comesBackInMs`). */
+  comesBackInMs: number = Number.POSITIVE_INFINITY;
   refusal: RefusalCause | undefined = undefined;
   place: BoundQueue | undefined = undefined;
 

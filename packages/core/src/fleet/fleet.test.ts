@@ -3,6 +3,7 @@ import { createLeaseLedger } from '../lease.ts';
 import { definitions, tier, toTier } from '../program.fixture.ts';
 import { createSeededRandom } from '../seeded-random.ts';
 import { Fleet } from './fleet.ts';
+import type { EndpointStatus } from './fleet.ts';
 import { FLAG } from './fleet-table.ts';
 
 const fleetOf = (capacity = 16): Fleet =>
@@ -120,6 +121,46 @@ test('a pool leaves out what is cordoned, loading or asleep, in declared order, 
   fleet.cordon('A/1', false);
   pool.refresh();
   expect([...pool.eligible]).toEqual([0, 1, 2, 3]);
+});
+
+test('a cordon is the address’s: it outlasts a new name and a time without the endpoint', () => {
+  const fleet = fleetOf();
+  const [first] = tier('A', 1).endpoints;
+  if (first === undefined) throw new Error('no endpoint');
+  const cordons = (): unknown[] => fleet.status(0).map(({ name, state, cordoned }) => [name, state, cordoned]);
+  fleet.apply(definitions([tier('A', 1)]));
+  fleet.cordon('A/1', true);
+  fleet.apply(definitions([{ ...tier('A', 0), endpoints: [{ ...first, name: 'renamed' }] }]));
+  expect(cordons()).toEqual([['renamed', 'draining', true]]);
+  expect(fleet.cordon('A/1', false)).toBe(false);
+  fleet.apply(definitions([]));
+  expect(cordons()).toEqual([]);
+  fleet.apply(definitions([tier('A', 1)]));
+  expect(cordons()).toEqual([['A/1', 'draining', true]]);
+  fleet.cordon('A/1', false);
+  expect(cordons()).toEqual([['A/1', 'ready', false]]);
+});
+
+test('the status tells what is left of an ejection, and what share a slow start gives', () => {
+  const fleet = fleetOf();
+  fleet.apply(definitions([tier('A', 2)]));
+  const slot = fleet.slotOf('A/1') ?? -1;
+  const row = (nowMs: number): unknown => {
+    fleet.health.expire(nowMs);
+    const [{ healthy, halfOpen, ejectedForMs, slowStartShare }] = fleet.status(nowMs) as [EndpointStatus];
+    return { healthy, halfOpen, ejectedForMs, slowStartShare };
+  };
+  const calm = { healthy: true, halfOpen: false, ejectedForMs: Number.NaN, slowStartShare: 1 };
+  expect(row(0)).toEqual(calm);
+  for (let i = 0; i < 5; i++) fleet.health.failed(slot, 0, 0);
+  const until = fleet.table.ejectedUntil[slot] ?? 0;
+  expect(until).toBeGreaterThanOrEqual(10_000);
+  expect(row(4000)).toEqual({ ...calm, healthy: false, ejectedForMs: until - 4000 });
+  expect(row(until)).toEqual({ ...calm, halfOpen: true });
+  fleet.health.succeeded(slot, until, 1);
+  expect(row(until)).toEqual({ ...calm, slowStartShare: 0.1 });
+  expect(row(until + 15_000)).toEqual({ ...calm, slowStartShare: 0.5 });
+  expect(row(until + 30_000)).toEqual(calm);
 });
 
 test('under half of a tier healthy, health is ignored; a tier with none is left out beside one that has some', () => {

@@ -36,6 +36,11 @@ export interface EndpointStatus {
   readonly state: EndpointState;
   readonly healthy: boolean;
   readonly halfOpen: boolean;
+  /** Milliseconds until an ejected endpoint may be tried again; NaN for one that is not ejected. */
+  readonly ejectedForMs: number;
+  /** Share of its weight that it gets: from 0.1 up in a slow start, else 1. */
+  readonly slowStartShare: number;
+  /** Taken out of routing by an operator. */
   readonly cordoned: boolean;
   /** False once the policy in force no longer names it and it only drains. */
   readonly defined: boolean;
@@ -297,7 +302,10 @@ export class Fleet {
     this.#changed();
   }
 
-  /** Cordons or uncordons an endpoint by name, for as long as it is in the fleet and over reloads. False if there is none. */
+  /**
+   * Cordons or uncordons an endpoint of the policy in force. The cordon is the address's, so that it outlasts reloads, other names, and a
+   * time without the endpoint. False if there is none of that name.
+   */
   cordon(name: string, cordoned: boolean): boolean {
     const slot = this.#byName.get(name);
     const identity = slot === undefined ? undefined : this.#identities[slot];
@@ -338,6 +346,8 @@ export class Fleet {
         state: this.stateOf(slot),
         healthy: (flags & FLAG.ejected) === 0,
         halfOpen: (flags & FLAG.halfOpen) !== 0,
+        ejectedForMs: (flags & FLAG.ejected) === 0 ? Number.NaN : Math.max(0, table.ejectedUntil[slot]! - nowMs),
+        slowStartShare: this.health.slowStartShare(slot, nowMs),
         cordoned: (flags & FLAG.cordoned) !== 0,
         defined: this.#isDefined(slot),
         inflightRequests: table.inflightRequests[slot]!,

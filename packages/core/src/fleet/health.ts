@@ -42,6 +42,8 @@ export interface Health {
   startSlowly(slot: number, nowMs: number): void;
   /** Until when, in milliseconds of the clock, some endpoint may be in a slow start; -Infinity before the first. */
   readonly slowUntilMs: number;
+  /** Share of the declared weight that is due at `nowMs`: from 0.1 up in a slow start, else 1. */
+  slowStartShare(slot: number, nowMs: number): number;
   /** Brings `weight` to what is due of `declaredWeight`. To be called when that was written. */
   weigh(slot: number, nowMs: number): void;
   /** Ends ejections and waits that are over, and raises weights. To be called before each decision; cheap when none is due. */
@@ -88,9 +90,13 @@ export function createHealth(neighbours: HealthNeighbours, random: RandomSource)
     neighbours.changed();
   };
 
-  const weigh = (slot: number, nowMs: number): void => {
+  const slowStartShare = (slot: number, nowMs: number): number => {
     const from = table.slowStartAt[slot]!;
-    const share = from === from ? Math.max(SLOW_START_LEAST, (nowMs - from) / SLOW_START_MS) : 1;
+    return from === from ? Math.min(1, Math.max(SLOW_START_LEAST, (nowMs - from) / SLOW_START_MS)) : 1;
+  };
+
+  const weigh = (slot: number, nowMs: number): void => {
+    const share = slowStartShare(slot, nowMs);
     if (share < 1) {
       table.weight[slot] = table.declaredWeight[slot]! * share;
       nextDueMs = Math.min(nextDueMs, nowMs + SLOW_START_STEP_MS);
@@ -109,6 +115,7 @@ export function createHealth(neighbours: HealthNeighbours, random: RandomSource)
 
   return {
     startSlowly,
+    slowStartShare,
     weigh,
     get slowUntilMs() {
       return slowUntilMs;

@@ -33,7 +33,10 @@ export interface TargetPool {
   /** Some endpoint is loading or asleep, and so may come. */
   readonly coming: boolean;
   readonly unhealthyCount: number;
+  /** Those of `members` that are draining, cordoned, loading or asleep. */
   readonly unavailableCount: number;
+  /** Those that are draining or cordoned. */
+  readonly drainingCount: number;
   /** Brings the lists up to date. Cheap when nothing changed. */
   refresh(): void;
 }
@@ -56,6 +59,7 @@ class CachedPool implements TargetPool {
   coming = false;
   unhealthyCount = 0;
   unavailableCount = 0;
+  drainingCount = 0;
   readonly #source: PoolSource;
   #epoch = -1;
 
@@ -93,10 +97,9 @@ class CachedPool implements TargetPool {
     const healthy = groups.flatMap((group) => group.healthy);
     const available = groups.flatMap((group) => group.available);
     this.panic = false;
-    this.coming = members.some(
-      (slot) =>
-        (flags[slot]! & (FLAG.draining | FLAG.cordoned)) === 0 && (flags[slot]! & (FLAG.loading | FLAG.asleep)) !== 0,
-    );
+    const draining = (slot: number): boolean => (flags[slot]! & (FLAG.draining | FLAG.cordoned)) !== 0;
+    this.coming = members.some((slot) => !draining(slot) && (flags[slot]! & (FLAG.loading | FLAG.asleep)) !== 0);
+    this.drainingCount = members.filter(draining).length;
     const eligible = groups.flatMap((group) => {
       if (group.available.length === 0 || group.healthy.length >= group.available.length * PANIC_SHARE)
         return group.healthy;
