@@ -65,6 +65,7 @@ test('every metric is on the page of metrics with its type and labels, and every
         inflightTokens: 0,
         maxRequests: 8,
         healthy: true,
+        cordoned: false,
         ejections: 0,
       },
     ],

@@ -31,6 +31,7 @@ test('S7: the admin listener answers to its own names only, so that no page can 
 test('S7: nothing is changed by GET, and a page of another origin may change nothing', async () => {
   expect(await ask('GET /-/reload')).toBe(404);
   expect(await ask('HEAD /-/reload')).toBe(404);
+  for (const action of ['cordon', 'drain', 'uncordon']) expect(await ask(`GET /-/endpoints/a/${action}`)).toBe(404);
   expect(await ask('POST /-/reload', '127.0.0.1', 'Origin: http://evil.test\r\nContent-Length: 0\r\n')).toBe(403);
   expect(await ask('POST /-/reload', '127.0.0.1', 'Sec-Fetch-Site: cross-site\r\nContent-Length: 0\r\n')).toBe(403);
   expect(await ask('POST /-/reload', '127.0.0.1', 'Content-Length: 0\r\n')).toBe(200);

@@ -11,6 +11,8 @@ import type { AuditDetail, DecisionRecord, Metrics } from '@signalbox/telemetry'
 import { auditLine, createDecisionHistory, createMetrics, unroutedRecord } from '@signalbox/telemetry';
 import type { AdminServer, ExplainReport, PolicyReport, ReloadReport } from './admin/admin-server.ts';
 import { splitListen, startAdminServer, urlOf } from './admin/admin-server.ts';
+import type { EndpointControl } from './admin/endpoint-control.ts';
+import { createEndpointControl } from './admin/endpoint-control.ts';
 import type { AuditSink } from './audit/audit-sink.ts';
 import { openAuditSink } from './audit/audit-sink.ts';
 import { explanationText } from './explain/explanation-text.ts';
@@ -122,6 +124,7 @@ class RunningGateway implements Gateway {
   readonly #logger: Logger;
   readonly #loader: PolicyLoader;
   readonly #core: Core;
+  readonly #endpointControl: EndpointControl;
   readonly #metrics: Metrics;
   /** Where paths in the policy start from. */
   readonly #folder: string;
@@ -168,6 +171,7 @@ class RunningGateway implements Gateway {
       environment: (name) => environment[name],
       onEndpointGone: (target) => this.#proxy?.retire(target),
     });
+    this.#endpointControl = createEndpointControl(this.#core, this.#logger);
     this.#metrics = createMetrics({
       endpoints: () => this.#core.endpoints().map(({ name, ...status }) => ({ ...status, endpoint: name })),
       queues: () =>
@@ -223,6 +227,7 @@ class RunningGateway implements Gateway {
           policy: () => this.#policyReport(),
           explain: (body) => Promise.resolve(this.#explain(body)),
           decisions: (limit) => this.#history.recent(limit),
+          endpoints: this.#endpointControl,
         },
       });
       this.adminUrl = this.#adminServer.url;

@@ -17,6 +17,8 @@ export interface EndpointGauges {
   readonly inflightRequests: number;
   readonly inflightTokens: number;
   readonly healthy: boolean;
+  /** Taken out of routing by an operator. */
+  readonly cordoned: boolean;
   /** Most requests in flight, as it is at present; NaN without a limit. */
   readonly maxRequests: number;
   /** Ejections since start. */
@@ -261,6 +263,9 @@ export function createMetrics(source: MetricsSource): Metrics {
     ),
   );
   endpointGauge('endpoint_healthy', '1 while the endpoint is not ejected', (gauges) => (gauges.healthy ? 1 : 0));
+  endpointGauge('endpoint_cordoned', '1 while an operator keeps the endpoint out of routing', (gauges) =>
+    gauges.cordoned ? 1 : 0,
+  );
   endpointGauge('ejections_total', 'Times the endpoint was ejected', (gauges) => gauges.ejections, 'counter');
   define('queue_size', 'Requests waiting in an admission queue', 'gauge', () =>
     [...source.queues()].map((queue) => ({ labels: { tier: queue.tier, class: queue.class }, value: queue.size })),

@@ -53,6 +53,7 @@ const idle: MetricsSource = {
       inflightTokens: 99,
       maxRequests: 20,
       healthy: true,
+      cordoned: false,
       ejections: 0,
     },
   ],

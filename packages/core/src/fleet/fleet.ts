@@ -30,6 +30,8 @@ export interface EngineSample {
 /** One endpoint as status pages and metrics show it. Names, never addresses. */
 export interface EndpointStatus {
   readonly slot: number;
+  /** Tells one holder of the slot from the next. */
+  readonly generation: number;
   readonly name: string;
   readonly tier: string;
   readonly model: string | undefined;
@@ -340,6 +342,7 @@ export class Fleet {
       const flags = table.flags[slot]!;
       rows.push({
         slot,
+        generation: table.generation[slot]!,
         name: texts.name[slot] ?? '',
         tier: texts.tier[slot] ?? '',
         model: texts.model[slot],

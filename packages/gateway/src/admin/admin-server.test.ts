@@ -1,11 +1,13 @@
 import { request as httpRequest } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { silentLogger } from '@signalbox/plugin-api';
+import type { EndpointStatus } from '@signalbox/core';
+import { silentLogger, SignalboxError } from '@signalbox/plugin-api';
 import type { AdminServer, AdminSource } from './admin-server.ts';
 import { splitListen, startAdminServer } from './admin-server.ts';
 
 let ready = true;
 let reloads = 0;
+const acted: unknown[] = [];
 const source: AdminSource = {
   ready: () => ready,
   metrics: () => Promise.resolve({ contentType: 'text/plain; version=0.0.4', text: 'signalbox_requests_total 1\n' }),
@@ -33,6 +35,15 @@ const source: AdminSource = {
     endpoints: [],
   }),
   explain: (body) => Promise.resolve({ explanation: body, text: 'because' }),
+  endpoints: {
+    list: () => [],
+    act(action, name) {
+      acted.push([action, name]);
+      if (name === 'nobody')
+        throw new SignalboxError('no endpoint', { code: 'endpoint_unknown', source: 'client', status: 404 });
+      return { endpoint: { name } as EndpointStatus, drained: name === 'idle' };
+    },
+  },
   decisions: (limit) => Array.from({ length: Math.min(limit, 3) }, (_, i) => ({ i })),
 };
 let server: AdminServer;
@@ -56,6 +67,7 @@ describe('on loopback without a token', () => {
   beforeEach(async () => {
     ready = true;
     reloads = 0;
+    acted.length = 0;
     server = await startAdminServer({ listen: '127.0.0.1:0', token: undefined, source });
   });
   afterEach(() => server.close());
@@ -96,6 +108,41 @@ describe('on loopback without a token', () => {
     const refused = await send('/-/reload', { method: 'POST' });
     expect(refused.status).toBe(422);
     expect(refused.body).toContain('E0201');
+  });
+
+  test('endpoints are taken out and in by POST alone, by a name that may hold slashes', async () => {
+    expect(JSON.parse((await send('/-/endpoints')).body)).toEqual({ endpoints: [] });
+    const post = { method: 'POST' };
+    for (const [path, status] of [
+      ['70B/1/cordon', 200],
+      ['70B%2F1/uncordon', 200],
+      ['gpu%20%25/cordon', 200],
+      ['drain/drain', 202],
+      ['idle/drain', 200],
+    ] as const)
+      expect([path, (await send(`/-/endpoints/${path}`, post)).status]).toEqual([path, status]);
+    expect(acted).toEqual([
+      ['cordon', '70B/1'],
+      ['uncordon', '70B/1'],
+      ['cordon', 'gpu %'],
+      ['drain', 'drain'],
+      ['drain', 'idle'],
+    ]);
+    acted.length = 0;
+    for (const path of ['/cordon', 'cordon', 'a/', 'a/remove', 'a/Cordon', '']) {
+      const { status, body } = await send(`/-/endpoints/${path}`, post);
+      expect([path, status, body]).toEqual([path, 404, expect.stringContaining('not_found')]);
+    }
+    for (const method of ['GET', 'HEAD', 'PUT', 'DELETE'])
+      expect((await send('/-/endpoints/a/cordon', { method })).status).toBe(404);
+    const headers = { origin: 'http://evil.example' };
+    expect((await send('/-/endpoints/a/cordon', { method: 'POST', headers })).status).toBe(403);
+    expect(acted).toEqual([]);
+    const unknown = await send('/-/endpoints/nobody/cordon', post);
+    expect([unknown.status, JSON.parse(unknown.body)]).toEqual([
+      404,
+      { error: { message: 'no endpoint', type: 'invalid_request_error', param: null, code: 'not_found' } },
+    ]);
   });
 
   test('explain answers as JSON, or as text where asked', async () => {

@@ -3,6 +3,8 @@ import { fastify } from 'fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { silentLogger, SignalboxError } from '@signalbox/plugin-api';
 import type { Logger } from '@signalbox/plugin-api';
+import type { EndpointControl } from './endpoint-control.ts';
+import { ENDPOINT_ACTIONS } from './endpoint-control.ts';
 
 /** What the admin listener asks of the gateway. */
 export interface AdminSource {
@@ -15,6 +17,7 @@ export interface AdminSource {
   /** Decides a request given as JSON without sending it or advancing any state. */
   explain(body: unknown): Promise<ExplainReport>;
   decisions(limit: number): readonly unknown[];
+  readonly endpoints: EndpointControl;
 }
 
 export interface ReloadReport {
@@ -139,6 +142,15 @@ export async function startAdminServer({
     }
     return { decisions: source.decisions(limit) };
   });
+  app.get('/-/endpoints', () => ({ endpoints: source.endpoints.list() }));
+  app.post<{ Params: { readonly '*': string } }>('/-/endpoints/*', ({ params, method, url }, reply) => {
+    // Names hold slashes: the action is what stands behind the last one.
+    const at = params['*'].lastIndexOf('/');
+    const action = ENDPOINT_ACTIONS.find((known) => known === params['*'].slice(at + 1));
+    if (at < 1 || action === undefined) return notFound(reply, method, url);
+    const report = source.endpoints.act(action, params['*'].slice(0, at));
+    return reply.code(action === 'drain' && !report.drained ? 202 : 200).send(report);
+  });
   app.post('/-/reload', async (_request, reply) => {
     const report = await source.reload();
     return reply.code(report.ok ? 200 : 422).send(report);
@@ -148,17 +160,11 @@ export async function startAdminServer({
     const wantsText = (request.headers.accept ?? '').startsWith('text/plain');
     return wantsText ? reply.type('text/plain; charset=utf-8').send(report.text) : reply.send(report);
   });
-  app.setNotFoundHandler((request, reply) =>
-    sendError(
-      reply,
-      404,
-      'not_found',
-      `there is no ${request.method} ${request.url.split('?')[0]} on the admin listener`,
-    ),
-  );
+  app.setNotFoundHandler((request, reply) => notFound(reply, request.method, request.url));
   app.setErrorHandler((error: Error & { statusCode?: number; code?: string; status?: number }, _request, reply) => {
     const status = error.statusCode ?? error.status ?? 500;
     if (status >= 500) logger.error('an admin request failed', { error: error.stack ?? String(error) });
+    if (status === 404) return sendError(reply, 404, 'not_found', error.message);
     return sendError(
       reply,
       status,
@@ -236,6 +242,10 @@ function sameOrigin(request: FastifyRequest): boolean {
 function bearerMatches(request: FastifyRequest, expected: Buffer): boolean {
   const given = Buffer.from(request.headers.authorization ?? '');
   return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+function notFound(reply: FastifyReply, method: string, url: string): FastifyReply {
+  return sendError(reply, 404, 'not_found', `there is no ${method} ${url.split('?')[0]} on the admin listener`);
 }
 
 function sendError(reply: FastifyReply, status: number, code: string, message: string): FastifyReply {

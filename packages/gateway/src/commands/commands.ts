@@ -1,6 +1,7 @@
 import type { Command } from '../cli/command.ts';
 import { checkCommand } from './check.ts';
 import { devCommand } from './dev.ts';
+import { endpointsCommand } from './endpoints.ts';
 import { explainCodeCommand } from './explain-code.ts';
 import { explainCommand } from './explain.ts';
 import { fmtCommand } from './fmt.ts';
@@ -16,6 +17,7 @@ export const COMMANDS: readonly Command[] = Object.freeze([
   fmtCommand,
   explainCommand,
   explainCodeCommand,
+  endpointsCommand,
   keyNewCommand,
   keyHashCommand,
   pluginNewCommand,

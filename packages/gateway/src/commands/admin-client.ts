@@ -1,0 +1,87 @@
+import { SignalboxError } from '@signalbox/plugin-api';
+import type { CommandInput, OptionHelp, Terminal } from '../cli/command.ts';
+import { UsageError } from '../cli/command.ts';
+
+/** The options by which a command finds the admin listener of a running gateway. */
+export const ADMIN_OPTIONS: { readonly [name: string]: OptionHelp } = Object.freeze({
+  admin: {
+    type: 'string',
+    value: 'URL',
+    help: 'the admin listener of the gateway; http://127.0.0.1:9901 by default',
+  },
+  token: {
+    type: 'string',
+    value: 'TOKEN',
+    help: 'its token; SIGNALBOX_ADMIN_TOKEN by default, which no list of processes shows',
+  },
+});
+
+/** Calls the admin listener of a running gateway. */
+export interface AdminClient {
+  /** The JSON of an answer below 300. Throws a SignalboxError, with what the listener said, for any other, and where none comes. */
+  call(method: 'GET' | 'POST', path: string): Promise<unknown>;
+}
+
+const DEFAULT_ADMIN = 'http://127.0.0.1:9901';
+const ANSWER_WITHIN_MS = 10_000;
+
+/** A client by the options of ADMIN_OPTIONS. Throws a UsageError for an address that is none. */
+export function adminClient(input: CommandInput, terminal: Terminal): AdminClient {
+  const base = readBase(input.text('admin') ?? DEFAULT_ADMIN);
+  const token = input.text('token') ?? terminal.env['SIGNALBOX_ADMIN_TOKEN'];
+  const headers: Record<string, string> = { accept: 'application/json' };
+  if (token !== undefined && token !== '') headers['authorization'] = `Bearer ${token}`;
+  return {
+    async call(method, path) {
+      let answer: Response;
+      let text: string;
+      try {
+        answer = await fetch(base + path, {
+          method,
+          headers,
+          redirect: 'manual',
+          signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+        });
+        text = await answer.text();
+      } catch (cause) {
+        throw new SignalboxError(
+          `the admin listener at ${base} does not answer: ${reasonOf(cause)}. Is the gateway running? Its address is given with --admin`,
+          { code: 'admin_unreachable', source: 'gateway', cause },
+        );
+      }
+      const value = parsed(text);
+      if (answer.ok && value !== undefined) return value;
+      throw new SignalboxError(refusalText(base, answer.status, value), { code: 'admin_refused', source: 'gateway' });
+    },
+  };
+}
+
+function readBase(text: string): string {
+  const url = URL.parse(/^https?:\/\//.test(text) ? text : `http://${text}`);
+  if (url === null || url.host === '' || url.username !== '' || url.search !== '' || url.hash !== '')
+    throw new UsageError(`--admin must be an address such as http://127.0.0.1:9901, got "${text}"`);
+  return url.href.replace(/\/+$/, '');
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** `fetch` says "fetch failed", and in the cause why; several addresses of one name give a list of causes. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.name === 'TimeoutError') return `no answer within ${ANSWER_WITHIN_MS / 1000} s`;
+  const { cause } = error;
+  const causes = cause instanceof AggregateError ? cause.errors.map(String).join('; ') : undefined;
+  return causes ?? (cause instanceof Error ? cause.message : error.message);
+}
+
+function refusalText(base: string, status: number, value: unknown): string {
+  const message = (value as { readonly error?: { readonly message?: unknown } } | null | undefined)?.error?.message;
+  if (typeof message !== 'string') return `${base} answers with ${status}, and not as an admin listener does`;
+  return status === 401 ? `${message}. Give it with --token, or set SIGNALBOX_ADMIN_TOKEN` : message;
+}
