@@ -38,7 +38,16 @@ test('S7: nothing is changed by GET, and a page of another origin may change not
 });
 
 test('S7: the data plane serves no admin path, and the admin listener no data path', async () => {
-  for (const path of ['/metrics', '/-/reload', '/-/policy', '/-/decisions', '/livez', '/readyz', '/-/explain']) {
+  for (const path of [
+    '/metrics',
+    '/-/reload',
+    '/-/policy',
+    '/-/decisions',
+    '/-/endpoints',
+    '/livez',
+    '/readyz',
+    '/-/explain',
+  ]) {
     for (const method of ['GET', 'POST']) {
       const { statuses } = await exchange(
         bed.port,

@@ -1,3 +1,5 @@
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 import { SignalboxError } from '@signalbox/plugin-api';
 import type { CommandInput, OptionHelp, Terminal } from '../cli/command.ts';
 import { UsageError } from '../cli/command.ts';
@@ -33,27 +35,39 @@ export function adminClient(input: CommandInput, terminal: Terminal): AdminClien
   if (token !== undefined && token !== '') headers['authorization'] = `Bearer ${token}`;
   return {
     async call(method, path) {
-      let answer: Response;
-      let text: string;
-      try {
-        answer = await fetch(base + path, {
-          method,
-          headers,
-          redirect: 'manual',
-          signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
-        });
-        text = await answer.text();
-      } catch (cause) {
+      const { status, text } = await exchange(base + path, method, headers).catch((cause: unknown) => {
         throw new SignalboxError(
           `the admin listener at ${base} does not answer: ${reasonOf(cause)}. Is the gateway running? Its address is given with --admin`,
           { code: 'admin_unreachable', source: 'gateway', cause },
         );
-      }
+      });
       const value = parsed(text);
-      if (answer.ok && value !== undefined) return value;
-      throw new SignalboxError(refusalText(base, answer.status, value), { code: 'admin_refused', source: 'gateway' });
+      if (status >= 200 && status < 300 && value !== undefined) return value;
+      throw new SignalboxError(refusalText(base, status, value), { code: 'admin_refused', source: 'gateway' });
     },
   };
+}
+
+/** One exchange without redirects. `fetch` would not do: it calls no port that browsers block, 10080 among them. */
+function exchange(
+  url: string,
+  method: string,
+  headers: { readonly [name: string]: string },
+): Promise<{ readonly status: number; readonly text: string }> {
+  return new Promise((resolve, reject) => {
+    const request = url.startsWith('https:') ? httpsRequest : httpRequest;
+    const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
+    const outgoing = request(url, { method, headers, signal, agent: false }, (answer) => {
+      let text = '';
+      answer.setEncoding('utf8').on('data', (piece: string) => (text += piece));
+      answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }));
+      answer.on('error', reject);
+    });
+    outgoing.on('error', (error) =>
+      reject(signal.aborted ? new Error(`no answer within ${ANSWER_WITHIN_MS / 1000} s`) : error),
+    );
+    outgoing.end();
+  });
 }
 
 function readBase(text: string): string {
@@ -71,13 +85,10 @@ function parsed(text: string): unknown {
   }
 }
 
-/** `fetch` says "fetch failed", and in the cause why; several addresses of one name give a list of causes. */
+/** Where a name has several addresses, why each failed. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (error.name === 'TimeoutError') return `no answer within ${ANSWER_WITHIN_MS / 1000} s`;
-  const { cause } = error;
-  const causes = cause instanceof AggregateError ? cause.errors.map(String).join('; ') : undefined;
-  return causes ?? (cause instanceof Error ? cause.message : error.message);
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');
+  return error instanceof Error ? error.message : String(error);
 }
 
 function refusalText(base: string, status: number, value: unknown): string {

@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { createCore } from '@signalbox/core';
+import { createCore, explanationText } from '@signalbox/core';
 import type { Explanation } from '@signalbox/core';
 import { silentLogger, SignalboxError } from '@signalbox/plugin-api';
 import type { Command, Terminal } from '../cli/command.ts';
 import { EXIT_FAILED, EXIT_OK } from '../cli/command.ts';
 import { readExplainRequest } from '../explain/explain-request.ts';
-import { explanationText } from '../explain/explanation-text.ts';
 import { BUILTIN_PLUGINS } from '../plugins/builtin-plugins.ts';
 import { importPlugin } from '../plugins/plugin-packages.ts';
 import { createPolicyLoader, findingsText } from '../policy/load-policy.ts';
