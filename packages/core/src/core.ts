@@ -1,7 +1,7 @@
 import { SignalboxError, silentLogger } from '@signalbox/plugin-api';
 import type { Clock, Logger, Plugin } from '@signalbox/plugin-api';
 import { createEvaluators } from '@signalbox/policy';
-import type { EvaluatorOptions, PolicyProgram, SecretRef } from '@signalbox/policy';
+import type { EvaluatorOptions, PolicyProgram, SecretRef, TraceSink } from '@signalbox/policy';
 import type { DecisionRecord, DecisionSink } from '@signalbox/telemetry';
 import { AdmissionQueues } from './admission-queue.ts';
 import type { QueueEntry, QueueRefusal, QueueStatus } from './admission-queue.ts';
@@ -10,11 +10,12 @@ import { awaitSignals, fillSignals } from './fill-signals.ts';
 import { bindPolicy } from './bind-policy.ts';
 import { limitKey } from './bound-limits.ts';
 import type { BoundPolicy, BoundQueue } from './bound-policy.ts';
-import { explain } from './explain.ts';
-import type { Explanation } from './explain.ts';
+import { explain } from './explain/explain.ts';
+import type { Explanation } from './explain/explain.ts';
 import { createFirstTokenMeter } from './first-token-meter.ts';
 import { Fleet } from './fleet/fleet.ts';
 import { Frame } from './frame.ts';
+import type { GivenValues } from './given-values.ts';
 import type { EndpointStatus, EngineSample } from './fleet/fleet.ts';
 import type { AllocateMemory } from './fleet/fleet-table.ts';
 import { createLearned } from './learned.ts';
@@ -52,6 +53,10 @@ export interface CoreOptions {
   readonly onDecision?: DecisionSink;
   /** How expressions are evaluated: `interpreted` where code from strings is forbidden. */
   readonly evaluators?: EvaluatorOptions['mode'];
+  /** Told of each boolean leaf that is evaluated; evaluators are interpreted then. */
+  readonly trace?: TraceSink;
+  /** What stands in place of signals and properties, for tests of policies. */
+  readonly given?: GivenValues;
   /** Bytes that the bodies of all queued requests may hold together; 256 MiB unless given. */
   readonly maxQueuedBytes?: number;
   /** The text behind a secret reference. */
@@ -204,7 +209,8 @@ class RoutingCore implements Core {
 
   prepare(program: PolicyProgram, plugins: readonly Plugin[] = []): PolicyVersion {
     this.fleet.check(program.definitions);
-    const evaluators = createEvaluators(program, { mode: this.#options.evaluators ?? 'generated' });
+    const { trace, evaluators: mode = 'generated' } = this.#options;
+    const evaluators = createEvaluators(program, trace === undefined ? { mode } : { mode: 'interpreted', trace });
     const params = new Map(
       program.definitions.params.map((param) => [param.name, readParam(param, this.#options.environment)]),
     );
@@ -225,6 +231,7 @@ class RoutingCore implements Core {
       instances: this.#instances,
       guard: this.#guard,
       plugins: new Map(plugins.map((plugin) => [plugin.name, plugin])),
+      ...(this.#options.given === undefined ? {} : { given: this.#options.given }),
     });
     const version = new PolicyVersion(program, policy, ++this.#generation, this.fleet, (retired) => {
       this.#versions.delete(retired);

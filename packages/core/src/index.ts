@@ -1,7 +1,9 @@
 export { createCore } from './core.ts';
 export type { Core, CoreOptions, CoreStatus } from './core.ts';
 export type { QueueStatus } from './admission-queue.ts';
-export type { ExplainedCandidate, ExplainedCondition, ExplainedRule, Explanation } from './explain.ts';
+export type { ExplainedCandidate, ExplainedCondition, ExplainedRule, Explanation } from './explain/explain.ts';
+export { explanationText } from './explain/explanation-text.ts';
+export type { ExplanationTextOptions } from './explain/explanation-text.ts';
 export type { AllocateMemory } from './fleet/fleet-table.ts';
 export type { EndpointState, EndpointStatus, EngineSample, Fleet } from './fleet/fleet.ts';
 export type { PolicyVersion } from './policy-version.ts';

@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import { createCore } from '@signalbox/core';
+import { createCore, explanationText } from '@signalbox/core';
 import type { Core, EndpointStatus, PolicyVersion } from '@signalbox/core';
 import type { Logger } from '@signalbox/plugin-api';
 import { silentLogger, SignalboxError } from '@signalbox/plugin-api';
@@ -15,7 +15,6 @@ import type { EndpointControl } from './admin/endpoint-control.ts';
 import { createEndpointControl } from './admin/endpoint-control.ts';
 import type { AuditSink } from './audit/audit-sink.ts';
 import { openAuditSink } from './audit/audit-sink.ts';
-import { explanationText } from './explain/explanation-text.ts';
 import { readExplainRequest } from './explain/explain-request.ts';
 import { forwardingRules } from './forwarding-rules.ts';
 import type { KeyRing } from './keys/key-ring.ts';

@@ -10,8 +10,8 @@ import {
   split,
   testCore,
   tier,
-} from './program.fixture.ts';
-import type { TestCore } from './program.fixture.ts';
+} from '../program.fixture.ts';
+import type { TestCore } from '../program.fixture.ts';
 
 function build(): TestCore {
   const b = new ProgramBuilder();

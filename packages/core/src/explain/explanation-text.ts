@@ -1,4 +1,4 @@
-import type { ExplainedCandidate, ExplainedCondition, ExplainedRule, Explanation } from '@signalbox/core';
+import type { ExplainedCandidate, ExplainedCondition, ExplainedRule, Explanation } from './explain.ts';
 import type { Value } from '@signalbox/plugin-api';
 
 export interface ExplanationTextOptions {

@@ -2,13 +2,13 @@ import { isKnown } from '@signalbox/plugin-api';
 import type { Value } from '@signalbox/plugin-api';
 import { interpret } from '@signalbox/policy';
 import type { Expression, InterpretedEvaluators, PolicyProgram, Span, TraceNode } from '@signalbox/policy';
-import type { BoundDestination } from './bound-policy.ts';
-import { FLAG } from './fleet/fleet-table.ts';
-import type { Fleet } from './fleet/fleet.ts';
-import { everyLate, readLate } from './late-signals.ts';
-import { chargeable, hasRoom } from './lease.ts';
-import type { Pipeline } from './pipeline.ts';
-import type { RequestState } from './request-state.ts';
+import type { BoundDestination } from '../bound-policy.ts';
+import { FLAG } from '../fleet/fleet-table.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import { everyLate, readLate } from '../late-signals.ts';
+import { chargeable, hasRoom } from '../lease.ts';
+import type { Outcome, Pipeline } from '../pipeline.ts';
+import type { RequestState } from '../request-state.ts';
 
 /** A condition with what each of its parts came to. Unknown is null. */
 export interface ExplainedCondition {
@@ -67,6 +67,11 @@ export interface Explanation {
   /** Routes as far as they were looked at. */
   readonly routes: readonly ExplainedRule[];
   readonly outcome: 'forward' | 'refuse' | 'queue';
+  /**
+   * The rule that settled what becomes of the request, and which part of it (0, then its `else` parts). Null where none did: an unknown
+   * model, a tenant's limit, no route.
+   */
+  readonly decided: { readonly phase: 'admission' | 'route'; readonly label: string; readonly step: number } | null;
   readonly route: string | null;
   /** Which part of the route: 0 its destination, then its `else` parts. */
   readonly step: number | null;
@@ -75,7 +80,13 @@ export interface Explanation {
   readonly panic: boolean;
   readonly endpoint: string | null;
   readonly tier: string | null;
-  readonly refusal: { readonly status: number; readonly code: string; readonly message: string } | null;
+  readonly refusal: {
+    readonly status: number;
+    readonly code: string;
+    readonly message: string;
+    /** Null where the answer carries none. */
+    readonly retryAfterSeconds: number | null;
+  } | null;
   readonly queue: string | null;
   /** Every endpoint of the destination that was used, or tried last. */
   readonly candidates: readonly ExplainedCandidate[];
@@ -136,6 +147,7 @@ export function explain(
     admission,
     routes,
     outcome: outcome === 'leased' ? 'forward' : outcome === 'queued' ? 'queue' : 'refuse',
+    decided: decidedBy(state, outcome, admission),
     route: inRoute ? (policy.routes[state.routeIndex]?.rule.label ?? null) : null,
     step: inRoute && state.routeIndex >= 0 ? state.stepIndex : null,
     fallback: state.fellBack,
@@ -146,10 +158,30 @@ export function explain(
     refusal:
       state.refusal === undefined
         ? null
-        : { status: state.refusal.status, code: state.refusal.code, message: state.refusal.message },
+        : {
+            status: state.refusal.status,
+            code: state.refusal.code,
+            message: state.refusal.message,
+            retryAfterSeconds: state.refusal.retryAfterSeconds ?? null,
+          },
     queue: state.place?.label ?? null,
     candidates: used === undefined ? [] : explainCandidates(state, used, fleet, picked, condition),
   };
+}
+
+/** Codes of refusals that a rule is the reason for. */
+const RULE_CODES: ReadonlySet<string> = new Set(['rejected', 'no_endpoint']);
+
+function decidedBy(
+  state: RequestState,
+  outcome: Outcome,
+  admission: readonly ExplainedRule[],
+): Explanation['decided'] {
+  if (outcome === 'refused' && !RULE_CODES.has(state.refusal?.code ?? '')) return null;
+  const route = state.version.policy.routes[state.routeIndex];
+  if (route !== undefined) return { phase: 'route', label: route.rule.label, step: state.stepIndex };
+  const rule = admission.at(-1);
+  return rule === undefined || !rule.matched ? null : { phase: 'admission', label: rule.label, step: 0 };
 }
 
 function explainCandidates(
