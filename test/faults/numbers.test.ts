@@ -35,6 +35,7 @@ describe('retries', () => {
     ['500', plain({}, 500), chat(), false],
     ['502', plain({}, 502), chat(), false],
     ['504', plain({}, 504), chat(), false],
+    ['302', plain({}, 302, ['location: /elsewhere']), chat(), false],
     ['400', plain({}, 400), chat(), false],
     ['an empty reply', ['close'] as const, chat(), true],
     ['200 and an error event', opened('data: {"error":{"message":"x"}}\n\n'), streaming(), true],
@@ -93,6 +94,24 @@ describe('retries', () => {
     expect(bed.time.now() - startMs).toBeLessThan(880);
     expect(asked(bed)).toBe(1);
   });
+});
+
+test('a deadline that has passed already is 504 at once: nothing is sent, and no time goes by', async () => {
+  const bed = await faultBed();
+  bed.upstream.onRequest = () => plain(ANSWER);
+  const startMs = bed.time.now();
+  for (const over of ['0', '-1', String(bed.time.epochMs() - 1000)]) {
+    for (const body of [chat(), streaming()]) {
+      const answer = await bed
+        .client()
+        .post(CHAT, body, [`x-request-deadline-ms: ${over}`])
+        .answer();
+      expect([over, answer.status, errorCode(answer.body)]).toEqual([over, 504, 'upstream_timeout']);
+    }
+  }
+  expect(bed.time.now()).toBe(startMs);
+  expect(asked(bed)).toBe(0);
+  expect(bed.decisions.map(({ status, attempts }) => [status, attempts.length])).toEqual(Array(6).fill([504, 0]));
 });
 
 describe('the queue', () => {

@@ -45,6 +45,7 @@ describe('five in a row eject the endpoint', () => {
   test.each<readonly [name: string, ejects: boolean, act: (one: Forward, t: TestCore) => void]>([
     ['no connection', true, fails('connect', 0)],
     ['no first token in time', true, fails('first_token', 0)],
+    ['a redirect', true, fails('error', 302)],
     ['a 500', true, fails('error', 500)],
     ['a 502', true, fails('error', 502)],
     ['a 504', true, fails('error', 504)],

@@ -69,12 +69,12 @@ test('a failed attempt is repeated down the shortlist, on an endpoint not yet tr
   expect(t.core.status()).toMatchObject({ leasesOpen: 0, leaseFaults: 0 });
 });
 
-test('a plain 500 is repeated only where the policy says so; an error event before any output is', () => {
-  expect(
-    build(2)
-      .forward()
-      .next(failure('error', { status: 500 })),
-  ).toMatchObject({ kind: 'refuse', code: 'upstream_error' });
+test('a redirect and a plain 500 are repeated only where the policy says so; an error event before any output is', () => {
+  for (const status of [301, 302, 308, 500])
+    expect([status, build(2).forward().next(failure('error', { status }))]).toMatchObject([
+      status,
+      { kind: 'refuse', status: 502, code: 'upstream_error' },
+    ]);
   expect(
     build(2)
       .forward()
@@ -84,6 +84,11 @@ test('a plain 500 is repeated only where the policy says so; an error event befo
     build(2, { retry: { attempts: 1, on: ['error'] } })
       .forward()
       .next(failure('error', { status: 500 })).kind,
+  ).toBe('attempt');
+  expect(
+    build(2, { retry: { attempts: 1, on: ['error'] } })
+      .forward()
+      .next(failure('error', { status: 302 })).kind,
   ).toBe('attempt');
   expect(
     build(2, { retry: { attempts: 0, on: ['connect'] } })

@@ -214,8 +214,7 @@ export class LiveRequest implements Forward {
     const repeatable =
       active !== undefined &&
       active.retryOn.has(failure.cause) &&
-      // A plain 500 is repeated only where the policy says so; an error event before any output is not a 500.
-      (failure.cause !== 'error' || !active.retryByDefault || failure.status < 500);
+      (!active.retryByDefault || !isAnsweredError(failure));
     if (repeatable && state.retriesLeft > 0) {
       const backOffMs =
         this.#services.random.next() * Math.min(BACK_OFF_MOST_MS, BACK_OFF_MS * 2 ** (state.attemptNumber - 1));
@@ -503,7 +502,15 @@ function exhausted(state: RequestState, failure: AttemptFailure, retryAfterSecon
   }
 }
 
-/** Failures that count towards an ejection: no connection, a 5xx other than 503, no first token in time. */
+/**
+ * A redirect or a plain 5xx: an answer, which is repeated only where the policy says so. An error event before any output, which comes with
+ * a 200, is none.
+ */
+function isAnsweredError({ cause, status }: AttemptFailure): boolean {
+  return cause === 'error' && (status >= 500 || (status >= 300 && status < 400));
+}
+
+/** Failures that count towards an ejection: no connection, a redirect, a 5xx other than 503, no first token in time. */
 function speaksAgainst(failure: AttemptFailure): boolean {
   if (failure.cause === 'connect' || failure.cause === 'first_token') return true;
   return failure.cause === 'error' && failure.status !== 503 && !(failure.status >= 400 && failure.status < 500);

@@ -131,6 +131,14 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange, Rel
       });
       return;
     }
+    if (head.deadlineUnreadable) {
+      this.refuse({
+        status: 400,
+        code: 'invalid_request',
+        message: 'The header x-request-deadline-ms must be a number of milliseconds, from now or since 1970.',
+      });
+      return;
+    }
     const identity = this.host.hooks.identify?.(head.credential, this.path);
     if (identity?.kind === 'refuse') {
       this.refuse(identity);

@@ -403,6 +403,23 @@ describe('what goes upstream', () => {
     expect(router.last.request.headers['x-request-id']).toBeUndefined();
   });
 
+  it('a deadline that is over is the router’s to refuse; one that is no number is 400, and nothing is sent', async () => {
+    const { upstream, router, client } = await rig();
+    upstream.onRequest = ({ socket }) => socket.write(json(200, ANSWER));
+    for (const over of ['0', '-5', '1000000000000']) {
+      await client()
+        .post(CHAT, chat(), [`x-request-deadline-ms: ${over}`])
+        .answer();
+      const { deadlineMs, receivedAtMs } = router.last.request;
+      expect([over, deadlineMs - receivedAtMs]).toEqual([over, 0]);
+    }
+    const asked = upstream.requests.length;
+    const refused = await client().post(CHAT, chat(), ['x-request-deadline-ms: soon']).answer();
+    expect(refused.status).toBe(400);
+    expect(refused.body).toContain('x-request-deadline-ms must be a number of milliseconds');
+    expect(upstream.requests).toHaveLength(asked);
+  });
+
   it('a form passes with its boundary, its model read and renamed', async () => {
     const { upstream, router, client } = await rig((origin) => ({
       attempts: [{ target: target(origin), model: 'whisper-large' }],

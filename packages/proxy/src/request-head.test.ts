@@ -15,6 +15,28 @@ it('of several deadlines that a caller states the earliest holds, in whatever or
   expect(holds('9', '5000')).toEqual([5000, 5000]);
 });
 
+it('a deadline that has passed is one, of whatever form; one that is no number is told apart from none', () => {
+  const read = (...headers: string[]): unknown => {
+    const { timeoutMs, deadlineUnreadable } = readHead(headers, false, () => 1_700_000_000_000);
+    return deadlineUnreadable ? 'unreadable' : timeoutMs;
+  };
+  for (const [value, timeoutMs] of [
+    ['0', 0],
+    ['-250', -250],
+    ['+1.5', 1.5],
+    ['1700000000000', 0],
+    ['1699999999000', -1000],
+    ['1700000002000', 2000],
+  ] as const)
+    expect([value, read('x-request-deadline-ms', value)]).toEqual([value, timeoutMs]);
+  for (const value of ['', 'soon', '5s', '0x10', '1e3', 'NaN', 'Infinity', '1,2', '--1', '.'])
+    expect([value, read('x-request-deadline-ms', value)]).toEqual([value, 'unreadable']);
+  expect(read('x-request-deadline-ms', '0', 'x-stainless-timeout', '600')).toBe(0);
+  // The OpenAI clients cut what is under a second to 0.
+  for (const value of ['0', '-1', '', 'NOT_GIVEN']) expect(read('x-stainless-timeout', value)).toBeNaN();
+  expect(read()).toBeNaN();
+});
+
 it('the code of an engine’s error is told only where it is a plain name; its words never are', () => {
   const refusal = {
     kind: 'refuse',

@@ -71,8 +71,10 @@ export interface RequestHead {
   readonly traceId: string;
   /** Headers to send upstream as a flat list of names and values: hop-by-hop, internal and credential headers left out. */
   readonly forwarded: readonly string[];
-  /** Milliseconds that the caller waits at most, from now; NaN if it did not say. */
+  /** Milliseconds that the caller waits at most, from now; 0 or less if that is over, NaN if it did not say. */
   readonly timeoutMs: number;
+  /** An `x-request-deadline-ms` is no number, so that nobody knows how long the caller waits. */
+  readonly deadlineUnreadable: boolean;
 }
 
 /**
@@ -92,6 +94,7 @@ export function readHead(rawHeaders: readonly string[], trusted: boolean, epochM
   let traceState: string | undefined;
   let named: string[] | undefined;
   let timeoutMs = Number.NaN;
+  let deadlineUnreadable = false;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const written = rawHeaders[i]!;
     const name = USUAL.get(written) ?? written.toLowerCase();
@@ -125,7 +128,8 @@ export function readHead(rawHeaders: readonly string[], trusted: boolean, epochM
           traceState = traceState === undefined ? value : `${traceState},${value}`;
           break;
         case 'x-request-deadline-ms':
-          timeoutMs = minimum(timeoutMs, deadlineOf(value, epochMs));
+          if (DEADLINE.test(value)) timeoutMs = minimum(timeoutMs, deadlineOf(value, epochMs));
+          else deadlineUnreadable = true;
           break;
         default:
       }
@@ -134,7 +138,7 @@ export function readHead(rawHeaders: readonly string[], trusted: boolean, epochM
     if (name === 'content-type') contentType = value;
     else if (name === 'content-encoding')
       contentEncoding = contentEncoding === undefined ? value : `${contentEncoding}, ${value}`;
-    else if (name === 'x-stainless-timeout') timeoutMs = minimum(timeoutMs, Number(value) * 1000);
+    else if (name === 'x-stainless-timeout') timeoutMs = minimum(timeoutMs, stainlessOf(value));
     else if (name.startsWith('x-signalbox-') || name.startsWith('x-gateway-destination-endpoint')) continue;
     else if (
       !trusted &&
@@ -159,6 +163,7 @@ export function readHead(rawHeaders: readonly string[], trusted: boolean, epochM
     acceptEncoding,
     forwarded: named === undefined ? forwarded : without(forwarded, named),
     timeoutMs,
+    deadlineUnreadable,
   };
 }
 
@@ -188,14 +193,23 @@ function bearerOf(value: string): string {
 }
 
 function minimum(a: number, b: number): number {
-  if (!(b > 0)) return a;
-  return Number.isNaN(a) ? b : Math.min(a, b);
+  if (Number.isNaN(a)) return b;
+  return Number.isNaN(b) ? a : Math.min(a, b);
+}
+
+/** A whole number or a decimal; below 0 too, as of a caller that counts what is left of its own time. */
+const DEADLINE = /^[+-]?\d+(?:\.\d+)?$/;
+
+/** Milliseconds of a number of seconds; NaN for 0, to which the OpenAI clients cut what is under a second, and for what is no number. */
+function stainlessOf(value: string): number {
+  const seconds = Number(value);
+  return seconds > 0 ? seconds * 1000 : Number.NaN;
 }
 
 /** A number of milliseconds from now; values beyond 10^11 are an absolute time in milliseconds since 1970. */
 function deadlineOf(value: string, epochMs: () => number): number {
   const number = Number(value);
-  return number > 1e11 ? Math.max(1, number - epochMs()) : number;
+  return number > 1e11 ? number - epochMs() : number;
 }
 
 function namesIn(value: string): string[] {

@@ -29,7 +29,9 @@ export class ProxyRouteRequest implements RouteRequest {
     this.hidesModel = hidesModel;
     this.parsed = parsed;
     this.receivedAtMs = receivedMs;
-    this.deadlineMs = head.timeoutMs > 0 ? receivedMs + head.timeoutMs : Number.POSITIVE_INFINITY;
+    this.deadlineMs = Number.isNaN(head.timeoutMs)
+      ? Number.POSITIVE_INFINITY
+      : receivedMs + Math.max(0, head.timeoutMs);
     this.forwarded = head.forwarded;
     if (tenant !== undefined) this.tenant = tenant;
     if (apiKeyName !== undefined) this.apiKeyName = apiKeyName;
