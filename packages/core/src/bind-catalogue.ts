@@ -27,6 +27,8 @@ import type { AsyncSignal, BoundLimit, Learner, SignalStep } from './bound-polic
 import { isOverLimit, leastCostOver, limitKey } from './bound-limits.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { ColumnSource, Frame } from './frame.ts';
+import { givenColumn } from './given-values.ts';
+import type { GivenValues } from './given-values.ts';
 import { MOST_LATE_SIGNALS } from './late-signals.ts';
 import type { LimitLedger } from './limits.ts';
 import type { PluginGuard } from './plugins/guard.ts';
@@ -53,6 +55,8 @@ export interface BindContext {
   readonly guard: PluginGuard;
   /** Plugins that are loaded, by their own name. */
   readonly plugins: ReadonlyMap<string, Plugin>;
+  /** What stands in place of signals and properties, for tests of policies. */
+  readonly given?: GivenValues;
 }
 
 /** Where a catalogue key ended up: an index into the frame's signals or columns. */
@@ -151,7 +155,9 @@ export class CatalogueBinder {
     if (this.#boundSignals.has(index)) return;
     this.#boundSignals.add(index);
     const numeric = isNumericType(signal.type);
-    if (signal.key === 'over_limit' || signal.key === 'usage') {
+    const given = this.#context.given?.signal(signal);
+    if (given !== undefined) this.#bindGivenSignal(signal.key, index, numeric, given);
+    else if (signal.key === 'over_limit' || signal.key === 'usage') {
       this.#addStep(2, index, numeric, this.#bindLimitSignal(signal));
     } else if (signal.provider.kind === 'plugin') {
       const plugin = this.plugin(signal.provider.plugin);
@@ -208,12 +214,7 @@ export class CatalogueBinder {
       view.frame = frame;
       try {
         const value = instance.evaluate(frame.parsed, view);
-        // A plugin's estimate takes the place of core's own, in leases and limits too.
-        if (name === 'prompt_tokens' && typeof value === 'number' && value >= 0) frame.promptTokens = value;
-        if (name === 'output_tokens' && typeof value === 'number' && value >= 0) {
-          const most = frame.parsed.maxTokens;
-          frame.outputTokens = most < value ? most : value;
-        }
+        takeEstimate(frame, name, value);
         return value;
       } catch (error) {
         guard.failed(held, error);
@@ -314,6 +315,8 @@ export class CatalogueBinder {
     if (extra !== undefined) return extra;
     const provider = this.#providerOf('signal', key);
     const definition = provider?.provides.signal?.[key];
+    const given = this.#context.given?.signal({ key, arguments: [] });
+    if (given !== undefined) return this.#addGivenSignal(key, definition, given);
     if (provider !== undefined && definition !== undefined) {
       const numeric = isNumericType(definition.type);
       const place = { index: this.#signalCount++, numeric };
@@ -329,9 +332,31 @@ export class CatalogueBinder {
     return place;
   }
 
+  /** A place for a signal that only plugins read and that a test gives. */
+  #addGivenSignal(key: string, definition: SignalDefinition | undefined, given: () => Value | undefined): Place {
+    const builtin = bindBuiltinSignal(key, [], this.#context.sources);
+    const numeric = definition === undefined ? builtin?.numeric === true : isNumericType(definition.type);
+    const place = { index: this.#signalCount++, numeric };
+    this.#extraSignals.set(key, place);
+    this.#bindGivenSignal(key, place.index, numeric, given);
+    return place;
+  }
+
+  #bindGivenSignal(key: string, index: number, numeric: boolean, given: () => Value | undefined): void {
+    this.#addStep(0, index, numeric, (frame) => {
+      const value = given();
+      takeEstimate(frame, key, value);
+      return value;
+    });
+  }
+
   // --- properties
 
   #bindProperty(property: PropertyRef): ColumnSource {
+    return givenColumn(this.#bindOwnProperty(property), property.key, this.#context);
+  }
+
+  #bindOwnProperty(property: PropertyRef): ColumnSource {
     if (property.provider.kind === 'plugin') {
       const plugin = this.plugin(property.provider.plugin);
       const options = property.options ?? {};
@@ -451,7 +476,7 @@ export class CatalogueBinder {
     this.columnNames[place.index] = key;
     this.columnNumeric[place.index] = numeric;
     this.columns.length = place.index + 1;
-    this.columns[place.index] = bind();
+    this.columns[place.index] = givenColumn(bind(), key, this.#context);
     return place;
   }
 
@@ -538,6 +563,16 @@ export class CatalogueBinder {
               safely(() => instance.ended?.(slot, outcome)),
           }),
     };
+  }
+}
+
+/** An estimate from elsewhere takes the place of core's own, in leases and limits too. */
+function takeEstimate(frame: Frame, name: string, value: Value | undefined): void {
+  if (typeof value !== 'number' || !(value >= 0)) return;
+  if (name === 'prompt_tokens') frame.promptTokens = value;
+  if (name === 'output_tokens') {
+    const most = frame.parsed?.maxTokens ?? Number.NaN;
+    frame.outputTokens = most < value ? most : value;
   }
 }
 

@@ -1,0 +1,84 @@
+import type { Clock, Plugin, Value } from '@signalbox/plugin-api';
+import type { GivenEndpoint, PolicyProgram, TraceSink } from '@signalbox/policy';
+import { createCore } from '../core.ts';
+import type { Core } from '../core.ts';
+import type { Explanation } from '../explain/explain.ts';
+import type { Scheduler } from '../scheduler.ts';
+import { requestOfFacts } from './facts.ts';
+import { planFleet } from './given-fleet.ts';
+import { epochOfFacts, givenSignal, givesTime } from './given-signals.ts';
+import type { GivenRequest } from './given-signals.ts';
+
+export interface BenchOptions {
+  readonly program: PolicyProgram;
+  readonly plugins: readonly Plugin[];
+  readonly endpoints: readonly GivenEndpoint[];
+  /** The first request; those that follow give the time or a tenant only if this one does. */
+  readonly request: GivenRequest;
+  readonly evaluators?: 'generated' | 'interpreted';
+  /** Told of each boolean leaf that a decision evaluates. */
+  readonly trace?: TraceSink;
+}
+
+/**
+ * A core of its own for one policy and one given fleet: the pipeline of production with values that are given in place of those that it would
+ * work out. Its clock stands still, its timers never go off, its ledgers are empty and its seed is always the same, so that equal requests
+ * give equal decisions.
+ */
+export class PolicyBench {
+  readonly core: Core;
+  readonly #zone: string;
+  #request: GivenRequest;
+  #epochMs = 0;
+
+  /** Throws a SignalboxError where core does: a plugin is missing or its setup fails. */
+  constructor(options: BenchOptions) {
+    const { program, endpoints, request } = options;
+    this.#request = request;
+    this.#zone = program.definitions.gateway.timezone;
+    const fleet = planFleet(program, endpoints);
+    const current = (): GivenRequest => this.#request;
+    const hasTime = givesTime(request.facts);
+    const hasTenant = request.tenant !== undefined;
+    const clock: Clock = { now: () => NOW_MS, epochMs: () => this.#epochMs };
+    const count = fleet.definitions.tiers.reduce((sum, tier) => sum + tier.endpoints.length, 0);
+    this.core = createCore({
+      clock,
+      scheduler: NO_TIMERS,
+      capacity: Math.max(1, count),
+      seed: SEED,
+      evaluators: options.evaluators ?? 'interpreted',
+      resolveSecret: () => 'unset',
+      environment: () => undefined,
+      given: {
+        signal: (signal) => givenSignal(signal, current, hasTime, hasTenant),
+        property: (key): ReadonlyMap<string, Value> | undefined => fleet.columns.get(key),
+      },
+      ...(options.trace === undefined ? {} : { trace: options.trace }),
+    });
+    try {
+      const given = { ...program, definitions: fleet.definitions };
+      this.core.activate(this.core.prepare(given, options.plugins));
+      fleet.apply(this.core.fleet, NOW_MS);
+    } catch (error) {
+      this.core.close();
+      throw error;
+    }
+  }
+
+  /** Decides a request, and changes nothing by it. */
+  decide(request: GivenRequest): Explanation {
+    this.#request = request;
+    this.#epochMs = epochOfFacts(request.facts, this.#zone);
+    return this.core.explain(requestOfFacts(request.facts, request.tenant, NOW_MS));
+  }
+
+  close(): void {
+    this.core.close();
+  }
+}
+
+const SEED = 1;
+/** Any time after the start of the clock. */
+const NOW_MS = 60_000;
+const NO_TIMERS: Scheduler = { setTimer: () => () => {} };
