@@ -39,7 +39,9 @@ export function createDecisionLines(): DecisionLineWriter {
     return made.text;
   };
   return (record, epochMs) => {
-    let line = `{"level":"info","time":"${time(epochMs)}","request_id":${quoted(record.requestId)}${commonPart(record)}`;
+    let line = `{"level":"info","v":${record.v},"time":"${time(epochMs)}","request_id":${quoted(record.requestId)}${commonPart(record)}`;
+    // What no policy saw has none.
+    if (Number.isFinite(record.seed)) line += `,"seed":${record.seed}`;
     if (record.code !== '') line += `,"code":${quoted(record.code)}`;
     if (record.tenant !== '') line += `,"tenant":${quoted(record.tenant)}`;
     if (record.traceId !== '') line += `,"trace_id":"${record.traceId}"`;

@@ -160,12 +160,14 @@ test('the line for people tells route, endpoint, signals and times', () => {
 
 test('the line of a request is JSON of its scalars, whatever a caller put into them, and leaves unknown numbers out', () => {
   const line = createDecisionLines()(
-    record({ ttftMs: NaN, model: 'a "b" \\ \n\u2028 é', tenant: 't' }),
+    record({ seed: 4_294_967_295, ttftMs: NaN, model: 'a "b" \\ \n\u2028 é', tenant: 't' }),
     Date.UTC(2026, 0, 1),
   );
   expect(line.indexOf('\n')).toBe(line.length - 1);
   expect(JSON.parse(line)).toEqual({
     level: 'info',
+    v: 1,
+    seed: 4_294_967_295,
     time: '2026-01-01T00:00:00.000Z',
     msg: 'request',
     request_id: 'r-1',
@@ -186,6 +188,11 @@ test('the line of a request is JSON of its scalars, whatever a caller put into t
     cached_tokens: 0,
     output_tokens: 61,
   });
+});
+
+test('the line of a request that no policy saw has no seed', () => {
+  const line = createDecisionLines()(record({ seed: Number.NaN }), 0);
+  expect(JSON.parse(line)).not.toHaveProperty('seed');
 });
 
 test('secrets and contents are redacted at every level', () => {
