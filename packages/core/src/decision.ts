@@ -43,6 +43,12 @@ export function buildDecision(state: RequestState, fleet: Fleet, epochMs: number
     generation: version.generation,
     verdict: 'refused',
     route: policy.routes[state.routeIndex]?.rule.label ?? '',
+    decided: {
+      admission: policy.admission[state.admissionIndex]?.rule.label ?? '',
+      step: state.routeIndex < 0 ? -1 : state.stepIndex,
+      fallback: state.fallbackIndex,
+      candidates: frame.considered,
+    },
     reasons: [],
     signals,
     queuedMs: state.queuedMs,

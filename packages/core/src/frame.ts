@@ -54,6 +54,8 @@ export class Frame implements EvaluationHost {
   readonly facts: Float64Array;
   readonly factValues: (Value | undefined)[];
   listed = 0;
+  /** Candidates that the shortlist is the best of. */
+  considered = 0;
   droppedUnavailable = 0;
   droppedDraining = 0;
   droppedUnhealthy = 0;
@@ -94,6 +96,7 @@ export class Frame implements EvaluationHost {
   /** Forgets the decision, not the request: for a run from the top. */
   startDecision(): void {
     this.listed = 0;
+    this.considered = 0;
     this.droppedUnavailable = 0;
     this.droppedDraining = 0;
     this.droppedUnhealthy = 0;

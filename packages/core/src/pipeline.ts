@@ -73,6 +73,12 @@ export class Pipeline {
     state.fellBack = false;
     state.wentElse = false;
     state.admittedPriority = undefined;
+    state.admissionIndex = -1;
+    state.routeIndex = -1;
+    state.stepIndex = -1;
+    state.fallbackIndex = -1;
+    state.active = undefined;
+    state.destination = undefined;
     state.place = undefined;
     state.refusal = undefined;
     this.#fleet.health.expire(frame.nowMs);
@@ -103,6 +109,7 @@ export class Pipeline {
       const rule = rules[i]!;
       if (i === state.passedAdmission) continue;
       if (!holds(rule, state.frame)) continue;
+      state.admissionIndex = i;
       if (rule.verdict.verb === 'admit') {
         state.admittedPriority = rule.verdict.with.priority;
         return undefined;
@@ -415,6 +422,7 @@ export class Pipeline {
       this.#slots = this.#scratch;
       frame.stamp++;
     }
+    frame.considered = among;
     this.#random.reset(frame.seed);
     frame.listed = this.#ranking.rank(
       destination.tiers,
@@ -482,6 +490,7 @@ export class Pipeline {
     frame.scores[0] = 1;
     frame.parts.fill(Number.NaN, 0, frame.shape.parts);
     frame.listed = 1;
+    frame.considered = length;
     this.#recordFacts(state, destination);
     if (!this.#take(state, destination, slot)) return false;
     frame.affinityState = slot === first ? 1 : 2;

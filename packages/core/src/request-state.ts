@@ -38,6 +38,8 @@ export class RequestState {
   readonly promptChars: number;
   deadlineMs: number;
 
+  /** The admission rule that held, or -1. */
+  admissionIndex = -1;
   /** Where in the policy the request stands. */
   routeIndex = -1;
   stepIndex = -1;

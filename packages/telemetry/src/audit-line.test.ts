@@ -17,6 +17,7 @@ const RECORD: DecisionRecord = {
   generation: 3,
   verdict: 'routed',
   route: 'hard',
+  decided: { admission: '', step: 1, fallback: -1, candidates: 4 },
   reasons: ['matched', 'retried'],
   signals: { complexity: 72, session: null },
   queuedMs: 0,
@@ -51,7 +52,7 @@ test('a line has the fields of the audit page in their order, unknown as null', 
   const parsed = JSON.parse(line) as { readonly [field: string]: unknown };
   expect(Object.keys(parsed)).toEqual(
     (
-      'v time request_id seed trace_id tenant model policy verdict route reason signals queued_ms shortlist dropped keys attempts ' +
+      'v time request_id seed trace_id tenant model policy verdict route decided reason signals queued_ms shortlist dropped keys attempts ' +
       'served_model status ttft_ms duration_ms input_tokens cached_tokens output_tokens'
     ).split(' '),
   );
@@ -59,10 +60,17 @@ test('a line has the fields of the audit page in their order, unknown as null', 
     v: 1,
     time: '2026-01-02T03:04:05.678Z',
     trace_id: null,
+    decided: { admission: null, step: 1, fallback: null, candidates: 4 },
     reason: ['matched', 'retried'],
     signals: { complexity: 72, session: null },
     shortlist: [
-      { endpoint: '70B/2', score: 0.9, parts: { least_tokens: 0.9 }, properties: { queued_tokens: 5, age: null } },
+      {
+        endpoint: '70B/2',
+        tier: '70B',
+        score: 0.9,
+        parts: { least_tokens: 0.9 },
+        properties: { queued_tokens: 5, age: null },
+      },
     ],
     keys: { affinity: '00ff00ff00ff00ff', split: null },
     attempts: [{ tier: '70B', endpoint: '70B/1', outcome: 'connect', status: 0, ms: 1.235 }],
@@ -106,6 +114,7 @@ test('a request that no policy saw has the same fields, and its time is its star
     reason: ['invalid_api_key'],
     status: 401,
     route: null,
+    decided: null,
     model: null,
     seed: null,
     input_tokens: null,

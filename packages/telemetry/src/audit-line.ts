@@ -1,4 +1,4 @@
-import type { DecisionRecord } from './decision-record.ts';
+import type { DecisionPlace, DecisionRecord } from './decision-record.ts';
 
 /** How much of a record goes into the audit file: the fields of its page, or all that the record has. */
 export type AuditDetail = 'read' | 'all';
@@ -19,11 +19,13 @@ export function auditLine(record: DecisionRecord, detail: AuditDetail): string {
     policy: record.policy,
     verdict: record.verdict,
     route: record.route || null,
+    decided: record.decided === undefined ? null : placeOf(record.decided),
     reason: record.reasons,
     signals: record.signals,
     queued_ms: rounded(record.queuedMs),
-    shortlist: record.shortlist.map(({ endpoint, score, parts, properties }) => ({
+    shortlist: record.shortlist.map(({ endpoint, tier, score, parts, properties }) => ({
       endpoint,
+      tier,
       score,
       parts,
       properties,
@@ -57,6 +59,15 @@ export function auditLine(record: DecisionRecord, detail: AuditDetail): string {
           decide_ms: rounded(record.decideMs),
         }),
   })}\n`;
+}
+
+function placeOf({ admission, step, fallback, candidates }: DecisionPlace): { readonly [field: string]: unknown } {
+  return {
+    admission: admission || null,
+    step: step < 0 ? null : step,
+    fallback: fallback < 0 ? null : fallback,
+    candidates,
+  };
 }
 
 /** To a thousandth of a millisecond. */

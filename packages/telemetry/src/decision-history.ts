@@ -104,6 +104,10 @@ class Cells {
     numbers[first + 8] = record.inputTokens;
     numbers[first + 9] = record.cachedTokens;
     numbers[first + 10] = record.outputTokens;
+    const { decided } = record;
+    numbers[first + 11] = decided?.step ?? Number.NaN;
+    numbers[first + 12] = decided?.fallback ?? Number.NaN;
+    numbers[first + 13] = decided?.candidates ?? Number.NaN;
     const others = this.#others;
     others[first] = record.requestId;
     others[first + 1] = record.traceId;
@@ -120,6 +124,7 @@ class Cells {
     others[first + 12] = record.code;
     others[first + 13] = record.keys.affinity;
     others[first + 14] = record.keys.split;
+    others[first + 15] = decided?.admission;
   }
 
   #writeParts({ reasons, signals, shortlist, dropped, attempts }: DecisionRecord): void {
@@ -197,6 +202,7 @@ class CellReader {
     const dropped = this.#named<number>();
     const shortlist = this.#list(() => this.#place());
     const attempts = this.#list(() => this.#attempt());
+    const admission = this.#others[15];
     return {
       v: 1,
       requestId: text(0),
@@ -211,6 +217,9 @@ class CellReader {
       generation: number(2),
       verdict: text(7) as DecisionRecord['verdict'],
       route: text(8),
+      ...(typeof admission === 'string'
+        ? { decided: { admission, step: number(11), fallback: number(12), candidates: number(13) } }
+        : {}),
       reasons,
       signals,
       queuedMs: number(3),

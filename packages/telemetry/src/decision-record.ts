@@ -21,6 +21,18 @@ export interface ShortlistRecord {
   readonly properties: { readonly [name: string]: Value | null };
 }
 
+/** Where in its policy a request was decided. */
+export interface DecisionPlace {
+  /** Label of the admission rule that held, empty where none did. */
+  readonly admission: string;
+  /** Which part of the route: 0 its destination, then its `else` parts; -1 where no route was in force. */
+  readonly step: number;
+  /** Which `fallback` of the destination, from 0; -1 for the destination itself. */
+  readonly fallback: number;
+  /** Endpoints that the shortlist is the best of; 0 where none was left. */
+  readonly candidates: number;
+}
+
 /**
  * All that was settled for one request, as data: written once at its end, to the ring buffer, the log line and the audit sink. Session
  * and user values stand here hashed, prompts never. Enough to replay the decision on the version that made it.
@@ -42,6 +54,8 @@ export interface DecisionRecord {
   readonly generation: number;
   verdict: 'routed' | 'rejected' | 'refused';
   route: string;
+  /** Absent where no policy was asked. */
+  readonly decided?: DecisionPlace;
   /** matched, default, fallback (by a `fallback` or an `else`), retried, queued, affinity_hit, affinity_repin, or an error code. */
   readonly reasons: string[];
   /** Those that the decision took into account; unknown is null. */
