@@ -23,3 +23,15 @@ export type {
   RouteRequest,
 } from './router.ts';
 export { unsupportedParts } from './unsupported.ts';
+export { coverageTotals, mergeCoverage, missingOutcomes } from './policy-tests/coverage.ts';
+export type { Coverage, CoverageTotals, LeafCoverage, RuleCoverage, Share } from './policy-tests/coverage.ts';
+export { policyTestRuns, runPolicyTests } from './policy-tests/run-policy-tests.ts';
+export type {
+  EnsureResult,
+  EnsureVerdict,
+  PolicyTestOptions,
+  TestReport,
+  TestResult,
+  UnmetExpectation,
+} from './policy-tests/run-policy-tests.ts';
+export { writtenValue } from './policy-tests/written-value.ts';

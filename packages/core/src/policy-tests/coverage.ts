@@ -70,7 +70,12 @@ export class CoverageCollector {
     this.#rules = [
       ...program.admission.map((rule) => ruleCounts(rule.label, rule.verb, rule.headSpan, [])),
       ...program.routes.map((rule) =>
-        ruleCounts(rule.label, rule.kind, rule.headSpan, rule.steps.slice(1).map(({ span }) => span)),
+        ruleCounts(
+          rule.label,
+          rule.kind,
+          rule.headSpan,
+          rule.steps.slice(1).map(({ span }) => span),
+        ),
       ),
     ];
     this.#rulesByLabel = new Map(this.#rules.map((rule) => [rule.label, rule]));
@@ -128,8 +133,7 @@ function conditionsOf(program: PolicyProgram): readonly Expression[] {
   const conditions: Expression[] = [];
   for (const { when } of [...program.admission, ...program.routes]) if (when !== undefined) conditions.push(when);
   for (const { steps } of program.routes)
-    for (const step of steps)
-      if (step.kind === 'destination' && step.where !== undefined) conditions.push(step.where);
+    for (const step of steps) if (step.kind === 'destination' && step.where !== undefined) conditions.push(step.where);
   return conditions;
 }
 

@@ -198,10 +198,7 @@ function decodeTokensOfLoad(load: number, queuedTokens: number, throughput: numb
   return tokens;
 }
 
-function sampleOf(
-  properties: GivenEndpoint['properties'],
-  number: (key: string) => number | undefined,
-): EngineSample {
+function sampleOf(properties: GivenEndpoint['properties'], number: (key: string) => number | undefined): EngineSample {
   const queueDepth = number('queue_depth');
   const running = number('running') ?? number('batch_size');
   const kvCacheUsed = number('kv_cache_used');

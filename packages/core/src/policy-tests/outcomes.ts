@@ -16,8 +16,7 @@ export function isOutcome(outcome: Outcome, decision: Explanation, program: Poli
   switch (outcome.kind) {
     case 'route':
       return (
-        routeOf(decision)?.label === outcome.label &&
-        (outcome.target === undefined || wentTo(outcome.target, decision))
+        routeOf(decision)?.label === outcome.label && (outcome.target === undefined || wentTo(outcome.target, decision))
       );
     case 'target':
       return wentTo(outcome.target, decision);
@@ -116,7 +115,9 @@ function targetText(target: TargetRef): string {
 export function actualText(decision: Explanation): string {
   const { decided, refusal } = decision;
   const by =
-    decided === null ? '' : `${decided.phase === 'route' ? (routeOf(decision)?.kind ?? 'route') : 'rule'} ${JSON.stringify(decided.label)}`;
+    decided === null
+      ? ''
+      : `${decided.phase === 'route' ? (routeOf(decision)?.kind ?? 'route') : 'rule'} ${JSON.stringify(decided.label)}`;
   if (decision.outcome === 'forward')
     return `${by} to endpoint ${JSON.stringify(decision.endpoint)} of tier ${JSON.stringify(decision.tier)}`;
   if (decision.outcome === 'queue') return `queue by ${by}`;

@@ -1,0 +1,220 @@
+import { isNumericType } from '@signalbox/plugin-api';
+import type { Plugin, RandomSource, Value, ValueType } from '@signalbox/plugin-api';
+import { interpret, operandsOf } from '@signalbox/policy';
+import type {
+  EvaluationHost,
+  Expression,
+  GivenEndpoint,
+  PolicyChecks,
+  PolicyEnsure,
+  PolicyProgram,
+  SignalRef,
+} from '@signalbox/policy';
+import type { Explanation } from '../explain/explain.ts';
+import { createSeededRandom } from '../seeded-random.ts';
+import { factId } from './facts.ts';
+import type { Facts } from './facts.ts';
+import { canBeGiven, givenText } from './given-text.ts';
+import { isOutcome } from './outcomes.ts';
+import { PolicyBench } from './policy-bench.ts';
+
+/** A request that an `ensure` speaks of and that shows it to be wrong. */
+export interface CounterExample {
+  /** As in a test: `given complexity = 51`, and of endpoints that are away `given endpoint "a" { draining: true }`. */
+  readonly text: string;
+  readonly explanation: Explanation;
+}
+
+export interface Search {
+  /** Requests that the `ensure` speaks of and that were decided. */
+  readonly tried: number;
+  readonly found: CounterExample | undefined;
+}
+
+export interface SearchOptions {
+  readonly program: PolicyProgram;
+  readonly checks: PolicyChecks;
+  readonly plugins: readonly Plugin[];
+  /** Decisions to make for each `ensure`. */
+  readonly requests: number;
+  /** Seeds the choice of requests; the same seed tries the same ones. */
+  readonly seed: number;
+}
+
+/** How many requests are made up for each that is decided: most may be none that the `ensure` speaks of. */
+const DRAWS_PER_REQUEST = 20;
+/** Fleets that are tried: the whole one, and others from which some endpoints are missing. */
+const FLEETS = 6;
+
+/**
+ * Looks for requests that an `ensure` speaks of and that do not end as it says: values at and beside every constant of the policy, unknown
+ * where that can be, in all combinations as chance has them; on the whole fleet, and on ones from which endpoints are missing.
+ */
+export class CounterExampleSearch {
+  readonly #options: SearchOptions;
+  readonly #pools: readonly { readonly id: string; readonly values: readonly (Value | undefined)[] }[];
+  readonly #conditions: ReturnType<typeof interpret>;
+  readonly #benches: { readonly bench: PolicyBench; readonly missing: readonly string[] }[] = [];
+
+  /** Throws a SignalboxError where the policy cannot be bound. */
+  constructor(options: SearchOptions) {
+    const { program, checks, seed } = options;
+    this.#options = options;
+    this.#pools = valuePools([program, checks.conditions]);
+    this.#conditions = interpret(checks.conditions);
+    const random = createSeededRandom(seed);
+    const names = program.definitions.tiers.flatMap((tier) => tier.endpoints.map(({ name }) => name));
+    const withTime = [...this.#pools].some(({ id }) => id === factId('hour') || id === factId('weekday'));
+    for (let fleet = 0; fleet < (names.length === 0 ? 1 : FLEETS); fleet++) {
+      const missing = fleet === 0 ? [] : names.filter(() => random.next() < fleet / FLEETS);
+      const endpoints = missing.map((name): GivenEndpoint => ({
+        name,
+        properties: { draining: true },
+        span: { file: '', start: 0, end: 0 },
+      }));
+      const facts: Facts = withTime ? new Map([[factId('hour'), 0]]) : new Map();
+      const bench = new PolicyBench({
+        program,
+        plugins: options.plugins,
+        endpoints,
+        request: { facts, tenant: undefined },
+      });
+      this.#benches.push({ bench, missing });
+    }
+  }
+
+  /** The ensure at this place of `PolicyChecks.ensures`. */
+  search(ensure: PolicyEnsure): Search {
+    const { program, checks, requests, seed } = this.#options;
+    const random = createSeededRandom(seed);
+    let tried = 0;
+    for (let draw = 0; draw < requests * DRAWS_PER_REQUEST && tried < requests; draw++) {
+      const facts = this.#draw(random);
+      if (!this.#concerns(ensure, facts)) continue;
+      const on = this.#benches[tried % this.#benches.length];
+      if (on === undefined) break;
+      tried++;
+      const request = { facts, tenant: undefined };
+      const explanation = on.bench.decide(request);
+      if (isOutcome(ensure.outcome, explanation, program) === (ensure.mode === 'always')) continue;
+      const stated = [`given ${givenText(request, [program, checks.conditions])}`, ...on.missing.map(awayText)];
+      const text = facts.size === 0 ? stated.slice(1).join('\n') || 'any request' : stated.join('\n');
+      return { tried, found: { text, explanation } };
+    }
+    return { tried, found: undefined };
+  }
+
+  close(): void {
+    for (const { bench } of this.#benches) bench.close();
+  }
+
+  #draw(random: RandomSource): Facts {
+    const facts = new Map<string, Value>();
+    for (const { id, values } of this.#pools) {
+      const value = values[Math.floor(random.next() * values.length)];
+      if (value !== undefined) facts.set(id, value);
+    }
+    return facts;
+  }
+
+  #concerns({ when }: PolicyEnsure, facts: Facts): boolean {
+    if (when === undefined) return true;
+    if (when.kind === 'constant') return when.value === true;
+    return this.#conditions.predicate(when)(hostOf(this.#options.checks.conditions, facts));
+  }
+}
+
+const awayText = (name: string): string => `given endpoint ${JSON.stringify(name)} { draining: true }`;
+
+/** Facts as evaluators read them. Where no endpoint is, aggregates are unknown. */
+function hostOf(program: PolicyProgram, facts: Facts): EvaluationHost {
+  const n = new Float64Array(program.signals.length).fill(Number.NaN);
+  const v = program.signals.map((signal, index) => {
+    const value = facts.get(factId(signal.key, signal.arguments));
+    if (isNumericType(signal.type) && typeof value === 'number') n[index] = value;
+    return isNumericType(signal.type) ? undefined : value;
+  });
+  const nobody = new Int32Array(0);
+  return { n, v, column: () => [], pool: () => ({ slots: nobody, length: 0 }) };
+}
+
+/** The values to try of each signal that a fact can state, by `factId`: undefined is unknown. */
+function valuePools(
+  programs: readonly PolicyProgram[],
+): readonly { readonly id: string; readonly values: readonly (Value | undefined)[] }[] {
+  const signals = new Map<string, SignalRef>();
+  const constants = new Map<string, Set<Value>>();
+  for (const program of programs) {
+    for (const signal of program.signals)
+      if (canBeGiven(signal)) signals.set(factId(signal.key, signal.arguments), signal);
+    for (const expression of rootsOf(program)) collect(program, expression, constants);
+  }
+  return [...signals].map(([id, { type, known }]) => ({
+    id,
+    values: [...valuesOf(type, [...(constants.get(id) ?? [])]), ...(known === 'always' ? [] : [undefined])],
+  }));
+}
+
+function rootsOf(program: PolicyProgram): readonly Expression[] {
+  const rules = [...program.admission, ...program.routes].flatMap(({ when }) => when ?? []);
+  const destinations = program.routes.flatMap(({ steps }) =>
+    steps.flatMap((step) => (step.kind === 'destination' && step.where !== undefined ? [step.where] : [])),
+  );
+  return [...rules, ...destinations];
+}
+
+/** Notes every constant that a leaf of the expression holds against a signal. */
+function collect(program: PolicyProgram, expression: Expression, constants: Map<string, Set<Value>>): void {
+  const operands = operandsOf(expression);
+  const found = operands.flatMap((operand) => (operand.kind === 'constant' ? constantsOf(operand.value) : []));
+  const patterns = expression.kind === 'matches' ? literalsOf(expression.pattern) : [];
+  for (const signal of operands.flatMap((operand) => signalsOf(program, operand))) {
+    const id = factId(signal.key, signal.arguments);
+    const known = constants.get(id) ?? new Set<Value>();
+    constants.set(id, known);
+    for (const value of [...found, ...patterns]) known.add(value);
+  }
+  for (const operand of operands) collect(program, operand, constants);
+}
+
+function constantsOf(value: Value): readonly Value[] {
+  return Array.isArray(value) ? value : [value];
+}
+
+function signalsOf(program: PolicyProgram, expression: Expression): readonly SignalRef[] {
+  if (expression.kind !== 'signal') return operandsOf(expression).flatMap((operand) => signalsOf(program, operand));
+  const signal = program.signals[expression.index];
+  return signal === undefined ? [] : [signal];
+}
+
+/** Texts that are likely to match a pattern: its alternatives without what is not text in them. */
+function literalsOf(pattern: string): readonly string[] {
+  return pattern
+    .split('|')
+    .map((part) => part.replaceAll(/\\[bBdDsSwW]|[\^$()[\]{}+*?]/g, '').replaceAll(/\\(.)/g, '$1'))
+    .filter((part) => part !== '');
+}
+
+function valuesOf(type: ValueType, constants: readonly Value[]): readonly Value[] {
+  if (typeof type === 'object' && 'enum' in type) return type.enum;
+  if (typeof type === 'object')
+    return [[], ...constants.filter((value) => typeof value === 'string').map((one) => [one])];
+  switch (type) {
+    case 'bool':
+      return [true, false];
+    case 'string':
+      return [...constants.filter((value) => typeof value === 'string'), 'something else'];
+    default: {
+      const numbers = constants.filter((value) => typeof value === 'number');
+      const step = type === 'number' || type === 'count' ? 1 : 0.001;
+      return [
+        ...new Set([0, ...numbers.flatMap((number) => [number - step, number, number + step]), ...beyond(numbers)]),
+      ].filter((number) => number >= 0);
+    }
+  }
+}
+
+function beyond(numbers: readonly number[]): readonly number[] {
+  const most = Math.max(1, ...numbers);
+  return [most * 2];
+}

@@ -1,0 +1,31 @@
+import type { Value, ValueType } from '@signalbox/plugin-api';
+import type { PolicyProgram, SignalRef } from '@signalbox/policy';
+import type { GivenRequest } from './given-signals.ts';
+import { writtenValue } from './written-value.ts';
+
+/** A request as the `given` of a test states it: `complexity = 51, header["x-tier"] = "gold"`. `any request` for none. */
+export function givenText({ facts, tenant }: GivenRequest, programs: readonly PolicyProgram[]): string {
+  const types = new Map(programs.flatMap(({ signals }) => signals.map((signal) => [signal.key, signal.type] as const)));
+  const stated = [
+    ...(tenant === undefined ? [] : [`tenant = ${JSON.stringify(tenant)}`]),
+    ...[...facts].map(([id, value]) => factText(id, value, types)),
+  ];
+  return stated.length === 0 ? 'any request' : stated.join(', ');
+}
+
+function factText(id: string, value: Value, types: ReadonlyMap<string, ValueType>): string {
+  const [key, index] = JSON.parse(id) as readonly [string, string?];
+  const name = index === undefined ? key : `${key}[${JSON.stringify(index)}]`;
+  return `${name} = ${writtenValue(value, types.get(key) ?? typeOf(value))}`;
+}
+
+function typeOf(value: Value): ValueType {
+  if (typeof value === 'number') return 'number';
+  return typeof value === 'boolean' ? 'bool' : 'string';
+}
+
+/** Whether a fact can state this signal: without arguments, or by the name of a header or a field of the metadata. */
+export function canBeGiven(signal: Pick<SignalRef, 'key' | 'arguments'>): boolean {
+  if (signal.key === 'header' || signal.key === 'metadata') return true;
+  return signal.arguments.length === 0;
+}
