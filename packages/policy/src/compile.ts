@@ -3,6 +3,7 @@ import { applyAllowances } from './check/annotations.ts';
 import { createCatalogue } from './check/catalogue/catalogue.ts';
 import { checkOptionsPlainly } from './check/check-options.ts';
 import { checkProgram } from './check/check-program.ts';
+import type { Observer } from './check/observer.ts';
 import type { ResolvedPlugin } from './check/work.ts';
 import { compactTables } from './check/compact.ts';
 import { checkExpression } from './check/expression.ts';
@@ -65,7 +66,10 @@ const noPlugin = (name: string): ResolvedPlugin => ({
  * Source to typed IR: parses the file and its imports, resolves and checks everything, and gives all findings at once. The one way in
  * for server, command line, editor and playground. Pure but for the functions it is given, and never throws on any text.
  */
-export const compilePolicy = (input: CompileInput): CompileResult => {
+export const compilePolicy = (input: CompileInput): CompileResult => compileObserved(input);
+
+/** The same, telling `observer` what the checker finds names to stand for. */
+export const compileObserved = (input: CompileInput, observer?: Observer): CompileResult => {
   const { manifests = [] } = input;
   const loaded = loadFiles(input.path, input.text, input.readFile ?? (() => undefined), input.root);
   const sources: Sources = new Map(loaded.files.map(({ path, text }) => [path, text]));
@@ -87,6 +91,7 @@ export const compilePolicy = (input: CompileInput): CompileResult => {
   for (const endpoint of input.catalogue?.endpoints ?? []) defined.endpoints.set(endpoint, undefined);
   const { table, clashes } = createCatalogue(manifests);
   const session = createSession({
+    ...(observer === undefined ? {} : { observer }),
     catalogue: table,
     checkExpression,
     defined,

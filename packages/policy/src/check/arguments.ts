@@ -236,6 +236,7 @@ const checkArgument = (
         return undefined;
       }
       definition.used = true;
+      session.observer?.defined(parameter.kind, text, node.span);
       return [{ kind: 'definition', name: parameter.name, definition: parameter.kind, of: text }];
     }
     case 'target': {
@@ -291,6 +292,7 @@ export const checkArguments = (
   span: Span,
   args: ArgsNode | undefined,
 ): CheckedArguments | undefined => {
+  if (place.inlineAt === undefined) session.observer?.entry(span, entry, args);
   if (entry.provider.kind === 'plugin' && entry.provider.use !== undefined) session.usedPlugins.add(entry.provider.use);
   if (entry.options !== undefined) {
     const { options: schema, parameters } = entry;

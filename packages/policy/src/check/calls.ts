@@ -32,6 +32,7 @@ export const checkCall = (session: Session, place: Place, node: CallNode): Expre
   if (resolved.kind === 'poison') return undefined;
   if (resolved.kind === 'table') {
     const isRoot = resolved.table === session.catalogue;
+    if (isRoot && functionNames.has(name)) session.observer?.word(node.callee.span, name);
     const entry = resolved.table.values.get(resolved.name);
     if (isRoot && name === 'clamp') return checkValueFunction(session, place, node, 'clamp', span);
     if (isRoot && isAggregate(name)) {

@@ -253,6 +253,7 @@ const checkGroup = (
   };
   if (closed !== undefined && holdsRoute(node.statements)) reportUnreachable(work, node.head, closed);
   const own = createBlock(block);
+  session.observer?.block(own, node.span);
   declareLets(own, node.statements);
   const innerClosed = checkStatements(work, own, inner, node.statements, undefined, true, closed !== undefined);
   return innerClosed !== undefined && node.when === undefined ? innerClosed : undefined;
@@ -293,6 +294,7 @@ const checkStatements = (
         const target = file?.imports.get(statement);
         if (target === undefined) bindMissing(work, block, statement);
         else if (statement.alias === undefined) {
+          session.observer?.block(block, target.tree.span);
           declareLets(block, target.tree.statements);
           checkStatements(work, block, around, target.tree.statements, target, false, muted, state);
         } else {
@@ -362,6 +364,7 @@ const checkStatements = (
           work.brokenRule = true;
         if (statement.statements.length > 0) {
           const own = createBlock(block);
+          session.observer?.block(own, statement.span);
           declareLets(own, statement.statements);
           checkStatements(work, own, around, statement.statements, file, true, true);
         }
@@ -412,8 +415,10 @@ export const checkProgram = (input: ProgramInput): CheckedProgram => {
     lastRoute: undefined,
     brokenRule: false,
   };
+  session.observer?.started(session, main);
   collect(work, main, '');
   const block = createBlock();
+  session.observer?.block(block, main.tree.span);
   declareLets(block, main.tree.statements);
   const closed = checkStatements(
     work,

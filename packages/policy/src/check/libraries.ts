@@ -18,6 +18,7 @@ export const checkLibrary = (work: Work, file: LoadedFile, prefix: string): Read
   const block = createBlock();
   const visit = (at: LoadedFile): void => {
     declareLets(block, at.tree.statements);
+    work.session.observer?.block(block, at.tree.span);
     for (const statement of at.tree.statements) {
       if (statement.kind === 'let') checkLet(work.session, block, statement);
       else if (statement.kind === 'define') checkDefinition(work.session, block, work.list, statement, prefix);

@@ -2,11 +2,13 @@ import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { createDiagnostic, hasErrors } from '../diagnostics/diagnostic.ts';
 import type { FileNode, ImportNode } from '../syntax/ast.ts';
 import { parsePolicy } from '../syntax/parse-policy.ts';
+import type { PolicyToken } from '../syntax/parse-result.ts';
 
 /** A file and what its imports lead to. An import that is absent from `imports` could not be read; its error is reported. */
 export interface LoadedFile {
   readonly path: string;
   readonly tree: FileNode;
+  readonly tokens: readonly PolicyToken[];
   readonly imports: ReadonlyMap<ImportNode, LoadedFile>;
 }
 
@@ -73,7 +75,7 @@ export const loadFiles = (
       for (const finding of parsed.diagnostics) diagnostics.push(finding);
     }
     const imports = new Map<ImportNode, LoadedFile>();
-    const file: LoadedFile = { path: at, tree: parsed.file, imports };
+    const file: LoadedFile = { path: at, tree: parsed.file, tokens: parsed.tokens, imports };
     loaded.set(at, file);
     for (const statement of parsed.file.statements) {
       if (statement.kind !== 'import') continue;

@@ -211,6 +211,7 @@ const checkFamily = (
   if (family === 'labels') {
     if (!allowsProperty(session, place, span, node.text, 'string')) return { expression: undefined };
     const type = defined.labels.get(member) ?? 'string';
+    session.observer?.family(node, family, member, type);
     const index = session.propertyIndex({ key: node.text, type, provider: builtin, arguments: [] });
     return { expression: { kind: 'property', index, type, scope: 'candidate', span } };
   }
@@ -248,6 +249,7 @@ const checkFamily = (
     type = family === 'alarm' ? 'bool' : (defined.params.get(member)?.type ?? 'string');
     known = 'maybe';
   }
+  session.observer?.family(node, family, member, type);
   if (!allowsSignal(session, place, { global }, span, node.text)) return { expression: undefined };
   const index = session.signalIndex({ key: node.text, type, known, provider: builtin, arguments: [] });
   return { expression: { kind: 'signal', index, type, scope: 'request', span } };
@@ -405,6 +407,7 @@ export const checkIndex = (session: Session, place: Place, node: IndexNode): Exp
     });
     return undefined;
   }
+  if (place.inlineAt === undefined) session.observer?.entry(node.object.span, entry);
   if (!allowsSignal(session, place, entry, span, session.textOf(node.span))) return undefined;
   const value = entry.name === 'header' ? index.value.toLowerCase() : index.value;
   const signal = session.signalIndex({

@@ -64,6 +64,7 @@ const checkOutcome = (
               },
         );
       }
+      session.observer?.defined('route', value, span);
       const target =
         outcome.target === undefined ? undefined : checkOutcomeTarget(session, block, outcome.target, endpoints);
       return { kind: 'route', label: value, ...(target === undefined ? {} : { target }) };
@@ -132,7 +133,10 @@ const checkFact = (session: Session, block: Block, fact: FactNode, given: Given)
           ? { help: 'single facts are given as in `tenant.region = "eu"`' }
           : { help: `did you mean ${JSON.stringify(near)}?` },
       );
-    } else given.tenant = inner.value;
+    } else {
+      given.tenant = inner.value;
+      session.observer?.defined('tenant', inner.value, inner.span);
+    }
     return;
   }
   const subject: ExprNode =
@@ -258,6 +262,8 @@ const checkGivenObject = (session: Session, block: Block, node: GivenObjectNode)
     }
     const inner = withoutParens(entry.value);
     const { defined } = session;
+    if (property !== undefined) session.observer?.entry(entry.key.span, property);
+    if (key === 'tier' && inner.kind === 'string') session.observer?.defined('tier', inner.value, inner.span);
     if (
       key === 'tier' &&
       inner.kind === 'string' &&

@@ -20,6 +20,12 @@ export type Resolved =
  * kind the place needs. Marks what it passes as used.
  */
 export const resolveName = (session: Session, block: Block, node: NameNode): Resolved => {
+  const resolved = follow(session, block, node);
+  session.observer?.name(node, resolved);
+  return resolved;
+};
+
+const follow = (session: Session, block: Block, node: NameNode): Resolved => {
   const [first, ...rest] = node.parts;
   if (first === undefined) return { kind: 'poison' };
   const binding = findBinding(block, first.text);

@@ -276,6 +276,7 @@ const checkRanking = (
   node: ExprNode,
   args: ArgsNode,
 ): readonly ScoreTerm[] | undefined => {
+  if (node.kind === 'call') session.observer?.word(node.callee.span, name);
   const [item] = args.items;
   if (item === undefined || args.items.length > 1 || item.name !== undefined) {
     session.report('E0309', args.span, `\`${name}\` takes one expression`, { help: `write \`${name}(queue_depth)\`` });
@@ -427,6 +428,7 @@ export const checkPick = (
         });
         return undefined;
       }
+      session.observer?.entry(name.span, entry, args);
       const checked = checkArguments(session, place, entry, name.text, span, args);
       return checked === undefined
         ? undefined

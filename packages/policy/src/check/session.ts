@@ -8,6 +8,7 @@ import type { Span } from '../syntax/span.ts';
 import type { NameTable } from './catalogue/catalogue.ts';
 import type { DefinedNames } from './defined-names.ts';
 import { keyOfProperty, keyOfSignal } from './expression-key.ts';
+import type { Observer } from './observer.ts';
 
 /** What a name that the policy itself introduces stands for. */
 export type BindingValue =
@@ -47,6 +48,8 @@ export const findBinding = (block: Block, name: string): Binding | undefined => 
 
 /** Everything that the parts of the checker share during one compilation. */
 export interface Session {
+  /** Who is told what names stand for; absent outside editors. */
+  readonly observer?: Observer;
   report(code: DiagnosticCode, span: Span, message: string, details?: DiagnosticDetails): void;
   readonly diagnostics: readonly Diagnostic[];
   /** Source text of a span for messages: on one line, without comments, shortened. */
@@ -106,6 +109,7 @@ export interface Place {
 }
 
 export interface SessionInput {
+  readonly observer?: Observer;
   readonly catalogue: NameTable;
   /** `checkExpression`, which calls and is called by the parts of the checker below it. */
   readonly checkExpression: (session: Session, place: Place, node: ExprNode) => Expression | undefined;
@@ -148,6 +152,7 @@ export const createSession = (input: SessionInput): Session => {
   };
   let spent = 0;
   return {
+    ...(input.observer === undefined ? {} : { observer: input.observer }),
     spend(parts, span) {
       const before = spent;
       spent += parts;

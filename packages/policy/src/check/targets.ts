@@ -46,6 +46,7 @@ const checkTier = (session: Session, label: StringNode): TargetRef | undefined =
       return undefined;
     }
   }
+  session.observer?.defined('tier', name, label.span);
   const definition = defined.tiers.get(name);
   if (definition !== undefined) definition.used = true;
   return { kind: 'tier', name };
@@ -78,6 +79,7 @@ const checkEndpoint = (session: Session, label: StringNode): TargetRef | undefin
     );
     return undefined;
   }
+  session.observer?.defined('endpoint', name, label.span);
   return { kind: 'endpoint', name };
 };
 

@@ -126,6 +126,7 @@ export const checkUse = (work: Work, block: Block, node: UseNode): void => {
         `\`${name}\` provides \`${entry.name}\`, which is a word of the grammar`,
       );
   }
+  session.observer?.plugin(node, manifest);
   const index = work.uses.length;
   const table = tableOfManifest(manifest, index);
   const binding: Binding | undefined =
