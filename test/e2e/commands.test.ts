@@ -179,6 +179,7 @@ describe('usage', () => {
       'fmt',
       'explain',
       'explain-code',
+      'endpoints',
       'key new',
       'key hash',
       'plugin new',
