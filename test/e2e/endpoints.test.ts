@@ -153,8 +153,20 @@ test('the admin listener answers a drain with 202 until it is done, and a wrong 
   expect(wrong).toEqual({
     code: 1,
     out: '',
-    err: 'signalbox endpoints: the policy in force has no endpoint "gpu1"; did you mean "gpu/1"? GET /-/endpoints lists them\n',
+    err: 'signalbox endpoints: the policy in force has no endpoint "gpu1"; did you mean "gpu/1"? "signalbox endpoints", or GET /-/endpoints, lists them\n',
   });
+});
+
+test('the list tells who is ejected and for how long, and who starts slowly', async () => {
+  await Promise.all(bed.engines.map((engine) => engine.close('reset')));
+  while (statusOf('gpu/1')?.healthy !== false && statusOf('gpu/2')?.healthy !== false)
+    await (await ask()).arrayBuffer();
+  const ejected = bed.gateway.endpoints().find(({ healthy }) => !healthy);
+  const row = (await command()).out.split('\n').find((line) => line.startsWith(`${ejected?.name} `));
+  expect(row).toMatch(/^gpu\/[12]\s+sim\s+ejected\s+0\s+0\s+ejected for another \d+ s$/);
+  bed.writePolicy(policy([...bed.engines.map(({ url }) => url), 'http://127.0.0.1:9'], ['gpu/1', 'gpu/2', 'gpu/3']));
+  await eventually(() => bed.reloads.length === 1, 'the reload');
+  expect((await command()).out).toMatch(/\ngpu\/3\s+sim\s+ready\s+0\s+0\s+slow start, \d+ % of its share\n/);
 });
 
 test('a wrong command line is told with exit code 2, and a listener that cannot be had with 1', async () => {
@@ -191,6 +203,10 @@ test('a listener with a token wants it from the command too', async () => {
     err: expect.stringMatching(/--token.*SIGNALBOX_ADMIN_TOKEN/) as string,
   });
   expect((await command('--token', 'wrong')).code).toBe(1);
+  expect(await command('--token', 'two\nlines')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('visible ASCII') as string,
+  });
   expect((await command('--token', 'right')).out).toMatch(/^ENDPOINT.*\ngpu\/1 /);
   expect(statusOf('gpu/1')).toMatchObject({ cordoned: false });
 });

@@ -50,9 +50,9 @@ export function createEndpointControl(core: Pick<Core, 'endpoints' | 'cordon'>, 
 
 function unknownEndpoint(name: string, known: readonly string[]): SignalboxError {
   const near = suggest(name, known);
-  const hint = near === undefined ? '' : `; did you mean ${JSON.stringify(near)}?`;
+  const hint = near === undefined ? '.' : `; did you mean ${JSON.stringify(near)}?`;
   return new SignalboxError(
-    `the policy in force has no endpoint ${JSON.stringify(name)}${hint}${hint === '' ? '.' : ''} GET /-/endpoints lists them`,
+    `the policy in force has no endpoint ${JSON.stringify(name)}${hint} "signalbox endpoints", or GET /-/endpoints, lists them`,
     { code: 'endpoint_unknown', source: 'client', status: 404 },
   );
 }

@@ -27,10 +27,12 @@ export interface AdminClient {
 const DEFAULT_ADMIN = 'http://127.0.0.1:9901';
 const ANSWER_WITHIN_MS = 10_000;
 
-/** A client by the options of ADMIN_OPTIONS. Throws a UsageError for an address that is none. */
+/** A client by the options of ADMIN_OPTIONS. Throws a UsageError for an address or a token that is none. */
 export function adminClient(input: CommandInput, terminal: Terminal): AdminClient {
   const base = readBase(input.text('admin') ?? DEFAULT_ADMIN);
   const token = input.text('token') ?? terminal.env['SIGNALBOX_ADMIN_TOKEN'];
+  if (token !== undefined && !/^[\x21-\x7e]*$/.test(token))
+    throw new UsageError('the token must be of visible ASCII characters, without spaces');
   const headers: Record<string, string> = { accept: 'application/json' };
   if (token !== undefined && token !== '') headers['authorization'] = `Bearer ${token}`;
   return {

@@ -141,7 +141,7 @@ function endpointTable(rows: readonly EndpointStatus[]): string {
     ...rows.map((row) => [
       row.name,
       row.tier,
-      row.state,
+      row.state === 'ready' && !row.healthy ? 'ejected' : row.state,
       String(row.inflightRequests),
       String(row.inflightTokens),
       notesOf(row),
