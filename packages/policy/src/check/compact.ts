@@ -4,19 +4,22 @@ import { operandsOf } from '../operands-of.ts';
 
 /**
  * The program with only those signals and properties in its tables that it reads, in the order of their first sight: what was folded
- * away, or stands in a `let` that nothing uses, is not to be computed. Rewrites the indices inside `program`, which nobody else holds yet
- * and whose expressions are shared nowhere.
+ * away, or stands in a `let` that nothing uses, is not to be computed. Rewrites the indices inside `program`, which nobody else holds yet;
+ * an expression that is listed more than once, as a part of another too, is rewritten once.
  */
 export const compactTables = (program: PolicyProgram): PolicyProgram => {
   const signals = new Map<number, number>();
   const properties = new Map<number, number>();
   const signalRefs: SignalRef[] = [];
   const propertyRefs: PropertyRef[] = [];
+  const rewritten = new Set<Expression>();
 
   const visitArguments = (refArguments: readonly RefArgument[]): void => {
     for (const argument of refArguments) if (argument.kind === 'expression') visit(argument.expression);
   };
   const visit = (expression: Expression): void => {
+    if (rewritten.has(expression)) return;
+    rewritten.add(expression);
     if (expression.kind === 'signal' || expression.kind === 'property') {
       const isSignal = expression.kind === 'signal';
       const indices = isSignal ? signals : properties;

@@ -24,7 +24,10 @@ const nodesOf = (result: CompileResult): readonly Expression[] => {
     nodes.push(expression);
     for (const operand of operandsOf(expression)) visit(operand);
   };
-  for (const { expression } of result.program === undefined ? [] : expressionRoles(result.program)) visit(expression);
+  const roots = result.program === undefined ? [] : expressionRoles(result.program).map(({ expression }) => expression);
+  // The parts of a rule's condition stand beside the whole that they are parts of.
+  const parts = new Set(roots.flatMap((root) => (root.kind === 'and' ? root.operands : [])));
+  for (const root of roots) if (!parts.has(root)) visit(root);
   return nodes;
 };
 
