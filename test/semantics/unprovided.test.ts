@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ENGINE_FED_KEYS, UNFED_KEYS } from '../../packages/core/src/index.ts';
+import { ENGINE_FED_KEYS, INERT_KEYS, UNFED_KEYS } from '../../packages/core/src/index.ts';
 import { createPolicyLoader } from '../../packages/gateway/src/policy/load-policy.ts';
-import { candidateTruth, codes, tiers, value } from './support/bench.fixture.ts';
+import { candidateTruth, codes, compile, tiers, value } from './support/bench.fixture.ts';
 
 const unprovided = [...UNFED_KEYS, ...ENGINE_FED_KEYS];
 const where = (condition: string): string => `${tiers({ a: 1 })}default to tier "a" where ${condition}`;
@@ -111,5 +111,34 @@ describe('the gateway', () => {
     for (const file of readdirSync(examples).filter((name) => name.endsWith('.route'))) {
       expect(loader.load(file).diagnostics, file).toEqual([]);
     }
+  });
+});
+
+describe('what may be written and this build does not act on', () => {
+  const two = tiers({ a: 1, b: 1 });
+  const plain = 'default to tier "a"';
+
+  test.each([
+    ['hedge', `${two}${plain} with hedge 800ms`],
+    ['mirror', `${two}${plain} with mirror 1% tier "b"`],
+    ['prefill', `${two}${plain} with prefill tier "b"`],
+    ['discovery', `${two}define discovery "k8s" { service: "x" }\n${plain}`],
+    ['profile', `${two}define profile "p" { decode_rate: 5 }\n${plain}`],
+    ['cors', `define gateway { cors: "*" }\n${two}${plain}`],
+    ['shared', `define gateway { shared: { url: "redis://h:6379" } }\n${two}${plain}`],
+    ['workers', `define gateway { workers: 2 }\n${two}${plain}`],
+    ['role', `${tiers({ a: 1 }, 'role: "prefill"')}${plain}`],
+  ])('is a warning at its place: %s', (name, text) => {
+    const found = compile(text, { unprovided: INERT_KEYS }).diagnostics;
+    const [finding] = found.filter(({ code }) => code === 'W0521');
+    expect(finding).toMatchObject({ severity: 'warning', message: `\`${name}\` is not acted on in this build` });
+    expect(finding?.help).toBeTruthy();
+    expect(found.filter(({ severity }) => severity === 'error')).toEqual([]);
+    expect(codes(text)).not.toContain('W0521');
+  });
+
+  test('is none where what is written is what happens anyway', () => {
+    const text = `define gateway { workers: 1 }\n${tiers({ a: 1 }, 'role: "both"')}${plain}`;
+    expect(codes(text, { unprovided: INERT_KEYS })).toEqual([]);
   });
 });

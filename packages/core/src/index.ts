@@ -8,7 +8,7 @@ export type { AllocateMemory } from './fleet/fleet-table.ts';
 export type { EndpointState, EndpointStatus, EngineSample, Fleet } from './fleet/fleet.ts';
 export type { PolicyVersion } from './policy-version.ts';
 export type { Scheduler } from './scheduler.ts';
-export { ENGINE_FED_KEYS, UNFED_KEYS } from './unfed-keys.ts';
+export { ENGINE_FED_KEYS, INERT_KEYS, UNFED_KEYS } from './unfed-keys.ts';
 export type {
   Attempt,
   AttemptFailure,
@@ -22,7 +22,7 @@ export type {
   Router,
   RouteRequest,
 } from './router.ts';
-export { unsupportedParts } from './unsupported.ts';
+export { tenantsWithoutKeys } from './unsupported.ts';
 export { coverageTotals, mergeCoverage, missingOutcomes } from './policy-tests/coverage.ts';
 export type { Coverage, CoverageTotals, LeafCoverage, RuleCoverage, Share } from './policy-tests/coverage.ts';
 export { policyTestRuns, runPolicyTests } from './policy-tests/run-policy-tests.ts';

@@ -29,7 +29,7 @@ export function unsupportedParts(program: PolicyProgram): readonly string[] {
   for (const profile of program.definitions.profiles ?? []) {
     notes.add(`profile ${JSON.stringify(profile.name)} is not acted on; state \`throughput\` on the tier`);
   }
-  const { gateway, tenants } = program.definitions;
+  const { gateway } = program.definitions;
   if (gateway.workers > 1) notes.add('`workers` is not acted on: one thread serves');
   if (gateway.cors !== undefined) notes.add('`cors` is not acted on: no CORS headers are sent');
   if (gateway.shared !== undefined) notes.add('`shared` is not acted on: limits are this process’s own');
@@ -40,7 +40,14 @@ export function unsupportedParts(program: PolicyProgram): readonly string[] {
   ) {
     notes.add('`role` is not acted on: every endpoint serves prefill and decode');
   }
-  if (tenants.length > 0 && gateway.keys === undefined && tenants.every(({ keys }) => keys.length === 0))
-    notes.add('no API keys tell the tenants apart: `tenant` is unknown for every request');
+  for (const note of tenantsWithoutKeys(program)) notes.add(note);
   return [...notes];
+}
+
+/** A sentence where tenants are defined and nothing tells which request is whose; no diagnostic says so, as keys may stand elsewhere. */
+export function tenantsWithoutKeys(program: PolicyProgram): readonly string[] {
+  const { gateway, tenants } = program.definitions;
+  return tenants.length > 0 && gateway.keys === undefined && tenants.every(({ keys }) => keys.length === 0)
+    ? ['no API keys tell the tenants apart: `tenant` is unknown for every request']
+    : [];
 }

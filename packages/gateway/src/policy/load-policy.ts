@@ -2,7 +2,7 @@ import { relative, resolve } from 'node:path';
 import { createOptionChecker } from '@signalbox/config';
 import type { Plugin } from '@signalbox/plugin-api';
 import { toManifest } from '@signalbox/plugin-api';
-import { unsupportedParts } from '@signalbox/core';
+import { INERT_KEYS, tenantsWithoutKeys } from '@signalbox/core';
 import type { Diagnostic, PolicyProgram, Sources } from '@signalbox/policy';
 import { compilePolicy, renderText } from '@signalbox/policy';
 import { BUILTIN_PLUGINS } from '../plugins/builtin-plugins.ts';
@@ -17,7 +17,7 @@ export interface LoadedPolicy {
   /** Present if there are no errors. */
   readonly program: PolicyProgram | undefined;
   readonly diagnostics: readonly Diagnostic[];
-  /** What the policy says and this build does not act on, a sentence each. */
+  /** What no place in the text stands for, a sentence each. */
   readonly notices: readonly string[];
   /** Texts by the file id that spans carry, for rendering. */
   readonly sources: Sources;
@@ -82,12 +82,12 @@ export function createPolicyLoader({
           return { manifest: found.manifest };
         },
         checkOptions,
-        unprovided: UNPROVIDED,
+        unprovided: [...UNPROVIDED, ...INERT_KEYS],
         nowEpochMs: Date.now(),
         strict,
       });
       const sources = new Map(files.map((file) => [file.path, file.text]));
-      const notices = program === undefined ? [] : unsupportedParts(program);
+      const notices = program === undefined ? [] : tenantsWithoutKeys(program);
       return { program, diagnostics, notices, sources, texts: new Map([[absolute, text], ...reader.texts]), packages };
     },
   };

@@ -58,7 +58,10 @@ const findings = (text: string): readonly Diagnostic[] =>
     readFile: (path) => files[path],
     resolvePlugin: (name) => packages[name] ?? { error: `${name} was not found` },
     nowEpochMs: Date.UTC(2026, 11, 1),
-    unprovided: text.includes('kv_cache_used < 90%') && !text.includes('min(') ? ['candidate.kv_cache_used'] : [],
+    unprovided: [
+      'with.hedge',
+      ...(text.includes('kv_cache_used < 90%') && !text.includes('min(') ? ['candidate.kv_cache_used'] : []),
+    ],
   }).diagnostics;
 
 /** Findings of the analysis of conditions and of `ensure`, which is not part of checking; and what needs a broken plugin in use. */

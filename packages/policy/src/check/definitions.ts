@@ -11,6 +11,7 @@ import type { DefinitionList } from './definition-list.ts';
 import { defined } from './definition-list.ts';
 import { mergeFacts, readTier, readEndpointDefinition } from './endpoint-definitions.ts';
 import { DEFAULT_GATEWAY, readGateway } from './gateway-definition.ts';
+import { reportInert } from './inert.ts';
 
 const readTenant = (
   session: Session,
@@ -55,6 +56,7 @@ const readTenant = (
       continue;
     }
     known.used = true;
+    session.observer?.defined('limit', full, span);
     limits.push(full);
   }
   const tenantClass = reader.word<'critical' | 'high' | 'normal' | 'low'>('class', [
@@ -134,7 +136,10 @@ const readLimit = (
         shareOf === name ? 'a limit is no share of itself' : `no \`define limit ${JSON.stringify(shareOf)}\` is known`,
         near === undefined || near === name ? {} : { help: `did you mean \`${near}\`?` },
       );
-    } else parent.used = true;
+    } else {
+      parent.used = true;
+      session.observer?.defined('limit', shareOf, reader.entry('share_of')?.value.span ?? node.span);
+    }
   }
   reader.finish();
   if (
@@ -288,6 +293,7 @@ export const checkDefinition = (
     default: {
       const options = readJson(session, place, node.body) as { readonly [key: string]: Json } | undefined;
       if (options === undefined) return;
+      reportInert(session, kind === 'discovery' ? 'define.discovery' : 'define.profile', node.head);
       (kind === 'discovery' ? list.discoveries : list.profiles).push({ name, options, span: node.span });
     }
   }

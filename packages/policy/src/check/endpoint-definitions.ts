@@ -8,6 +8,7 @@ import { defineKeys } from './catalogue/define-kinds.ts';
 import { normaliseAddress } from './endpoint-address.ts';
 import { checkExpression } from './expression.ts';
 import { isConstant } from './fold.ts';
+import { reportInert } from './inert.ts';
 import { createObjectReader } from './object-reader.ts';
 import type { ObjectReader } from './object-reader.ts';
 import type { Place, Session } from './session.ts';
@@ -29,6 +30,10 @@ const readFacts = (session: Session, reader: ObjectReader): EndpointFacts => {
       reader.fail('E0511', 'headers', `\`${name}\` is no header`);
   }
   const precision = reader.word('precision', PRECISIONS);
+  const role = reader.word('role', ['both', 'prefill', 'decode']);
+  const roleEntry = reader.entry('role');
+  if (roleEntry !== undefined && role !== undefined && role !== 'both')
+    reportInert(session, 'endpoint.role', roleEntry.key.span);
   return defined<EndpointFacts>({
     model: reader.text('model'),
     gpu: reader.text('gpu'),
@@ -49,7 +54,7 @@ const readFacts = (session: Session, reader: ObjectReader): EndpointFacts => {
     ca: reader.text('ca'),
     headers: headers as { readonly [name: string]: string } | undefined,
     ejection: reader.json('ejection'),
-    role: reader.word('role', ['both', 'prefill', 'decode']),
+    role,
     throughput: reader.number('throughput', 'rate', { above: 0 }),
     supports: reader.texts('supports'),
   });
@@ -208,6 +213,8 @@ export const readEndpointDefinition = (
       return;
     }
   }
+  const tierSpan = reader.entry('tier')?.value.span;
+  if (tier !== undefined && tierSpan !== undefined) session.observer?.defined('tier', tier, tierSpan);
   const url =
     text === undefined ? undefined : addressOf(session, list, text, reader.entry('url')?.value.span ?? node.span);
   if (

@@ -3,6 +3,7 @@ import type { DefineNode } from '../syntax/ast.ts';
 import { defineKeys } from './catalogue/define-kinds.ts';
 import { isListenAddress } from './endpoint-address.ts';
 import { networkProblem } from './network-address.ts';
+import { reportInert } from './inert.ts';
 import { createObjectReader } from './object-reader.ts';
 import type { Place, Session } from './session.ts';
 import { isTimeZone } from './time-window.ts';
@@ -83,12 +84,18 @@ export const readGateway = (session: Session, place: Place, list: DefinitionList
     if (url !== undefined && /^[a-z]+:\/\/[^/]*:[^/]*@/i.test(url))
       shared.fail('E0513', 'url', 'the address holds a password, which never stands in a policy');
   }
+  const workers = reader.number('workers', 'number', { minimum: 1, maximum: 256, whole: true });
+  for (const key of ['workers', 'cors', 'shared'] as const) {
+    const entry = reader.entry(key);
+    if (entry !== undefined && (key !== 'workers' || (workers ?? 1) > 1))
+      reportInert(session, `gateway.${key}`, entry.key.span);
+  }
   list.gateway = {
     ...DEFAULT_GATEWAY,
     ...defined<Partial<GatewayDefinition>>({
       listen: listener('listen'),
       admin: listener('admin'),
-      workers: reader.number('workers', 'number', { minimum: 1, maximum: 256, whole: true }),
+      workers,
       models: reader.texts('models'),
       unknownModel: reader.word('unknown_model', ['reject', 'route']),
       reportModel: reader.word('report_model', ['alias', 'real']),

@@ -8,6 +8,7 @@ import { PRIORITIES } from './catalogue/built-in-signals.ts';
 import { modifierTable, modifierNames } from './catalogue/modifiers.ts';
 import type { ModifierPlace } from './catalogue/modifiers.ts';
 import { checkExpression } from './expression.ts';
+import { reportInertModifier } from './inert.ts';
 import { checkEnumMember } from './mismatch.ts';
 import { constantOf, isConstant } from './fold.ts';
 import { firstPartyNames } from './catalogue/first-party-names.ts';
@@ -368,6 +369,7 @@ export const checkModifiers = (
       continue;
     }
     seen.set(spec.name, node.name.span);
+    reportInertModifier(session, spec.name, node.name.span);
     fine = checkOne({ session, place, spec, node, draft }) && fine;
   }
   return { modifiers: draft, fine };

@@ -145,4 +145,12 @@ export const lintCodes = {
     bad: '@allow(W0505, "meant so") default to any',
     good: 'default to any',
   },
+  W0521: {
+    severity: 'warning',
+    title: 'written, and without effect in this build',
+    explanation:
+      'The language has it, and this build of Signalbox does not act on it: requests are handled as though it were not written. Hedging, mirroring, prefill/decode pairs, discoveries, profiles, CORS, shared state and several workers are such.',
+    bad: 'default to any with hedge 800ms',
+    good: 'default to any with retry 1',
+  },
 } as const;
