@@ -9,7 +9,9 @@ import type { ColumnSource } from './frame.ts';
  */
 export interface GivenValues {
   /** What gives a signal's value (undefined is unknown) in place of its producer, which is then not bound at all; undefined leaves that as it is. */
-  signal(signal: Pick<SignalRef, 'key' | 'arguments'>): (() => Value | undefined) | undefined;
+  signal(
+    signal: Pick<SignalRef, 'key' | 'arguments'> & Partial<Pick<SignalRef, 'known' | 'type'>>,
+  ): (() => Value | undefined) | undefined;
   /** Values of a property by name of the endpoint. Endpoints without one keep what core knows. */
   property(key: string): ReadonlyMap<string, Value> | undefined;
 }

@@ -8,13 +8,19 @@ export interface PolicyTest {
   readonly span: Span;
   /** Name of the tenant that the request belongs to. */
   readonly tenant?: string;
-  /** Signals by catalogue key and arguments, as in `SignalRef`; everything else is unknown. */
+  /**
+   * Signals by catalogue key and arguments, as in `SignalRef`. Of the others, those that every request has (`known: 'always'`) are those of
+   * an empty request, and all else is unknown.
+   */
   readonly facts: readonly {
     readonly key: string;
     readonly arguments: readonly RefArgument[];
     readonly value: Value;
   }[];
-  /** Endpoints with the properties that are given; those of the definitions where none is given. */
+  /**
+   * Endpoints with the properties that are given. One that the policy defines keeps its place and what is not given of it; ones by other
+   * names take the place of all that their tier has.
+   */
   readonly endpoints: readonly GivenEndpoint[];
   readonly expectations: readonly { readonly negated: boolean; readonly outcome: Outcome; readonly span: Span }[];
 }

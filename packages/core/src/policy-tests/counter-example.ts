@@ -64,7 +64,13 @@ export class CounterExampleSearch {
     this.#conditions = interpret(checks.conditions);
     const random = createSeededRandom(seed);
     const names = program.definitions.tiers.flatMap((tier) => tier.endpoints.map(({ name }) => name));
-    const withTime = [...this.#pools].some(({ id }) => id === factId('hour') || id === factId('weekday'));
+    // What the first request gives may be given by those that follow.
+    const facts: Facts = new Map(
+      this.#pools.flatMap(({ id, values }) => {
+        const value = values.find((one) => one !== undefined);
+        return value === undefined ? [] : [[id, value] as const];
+      }),
+    );
     for (let fleet = 0; fleet < (names.length === 0 ? 1 : FLEETS); fleet++) {
       const missing = fleet === 0 ? [] : names.filter(() => random.next() < fleet / FLEETS);
       const endpoints = missing.map((name): GivenEndpoint => ({
@@ -72,7 +78,6 @@ export class CounterExampleSearch {
         properties: { draining: true },
         span: { file: '', start: 0, end: 0 },
       }));
-      const facts: Facts = withTime ? new Map([[factId('hour'), 0]]) : new Map();
       const bench = new PolicyBench({
         program,
         plugins: options.plugins,
@@ -146,7 +151,8 @@ function valuePools(
   const constants = new Map<string, Set<Value>>();
   for (const program of programs) {
     for (const signal of program.signals)
-      if (canBeGiven(signal)) signals.set(factId(signal.key, signal.arguments), signal);
+      if (canBeGiven(signal, program.definitions.gateway.timezone))
+        signals.set(factId(signal.key, signal.arguments), signal);
     for (const expression of rootsOf(program)) collect(program, expression, constants);
   }
   return [...signals].map(([id, { type, known }]) => ({

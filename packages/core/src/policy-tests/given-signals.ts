@@ -4,9 +4,32 @@ import { createZoneClock, WEEKDAYS } from '../signals/zone-clock.ts';
 import { factId } from './facts.ts';
 import type { Facts } from './facts.ts';
 
-/** Signals that no fact can state, for they take arguments: worked out as ever, from what the test gives. */
-const COMPUTED: ReadonlySet<string> = new Set(['over_limit', 'usage', 'sla', 'prefix', 'within']);
-const TIMES: ReadonlySet<string> = new Set(['hour', 'weekday', 'within']);
+/** Signals that follow from what a test gives: most take arguments, so that no fact can state them. */
+const COMPUTED: ReadonlySet<string> = new Set([
+  'over_limit',
+  'usage',
+  'sla',
+  'prefix',
+  'within',
+  'hour',
+  'weekday',
+  'priority',
+]);
+
+/** What every request has, where a test does not give it: those of a request that says and asks for nothing. */
+const PLAIN: { readonly [key: string]: Value } = {
+  model: '',
+  path: '/v1/chat/completions',
+  stream: false,
+  prompt_tokens: 0,
+  prompt_chars: 0,
+  questions: 0,
+  words: 0,
+  turns: 0,
+  tools: 0,
+  images: 0,
+  complexity: 0,
+};
 
 /** What a test states that signals are worked out from. */
 export interface GivenRequest {
@@ -14,26 +37,33 @@ export interface GivenRequest {
   readonly tenant: string | undefined;
 }
 
+/** A signal as far as it is known where it is bound: of one that only a plugin reads, its key. */
+export type AskedSignal = Pick<SignalRef, 'key' | 'arguments'> & Partial<Pick<SignalRef, 'known' | 'type'>>;
+
 /**
- * The value of a signal in place of its producer: a fact, or unknown. Undefined where the producer stays, because the signal follows from
- * what is given: `prefix` from the prompt, fields of a tenant from its definition, `param.x` from its default, limits from an empty ledger,
- * `within` and the time in another zone from the hour and the day.
+ * The value of a signal in place of its producer: the fact; else, for a signal that every request has, that of an empty request; else
+ * unknown. Undefined where the producer stays, because the signal follows from what is given: `prefix` from the prompt, fields of a tenant
+ * from its definition, `param.x` from its default, limits from an empty ledger, the time from the clock of the test.
  */
 export function givenSignal(
-  signal: Pick<SignalRef, 'key' | 'arguments'>,
+  signal: AskedSignal,
   current: () => GivenRequest,
-  givesTime: boolean,
   givesTenant: boolean,
 ): (() => Value | undefined) | undefined {
   const { key } = signal;
   const id = factId(key, signal.arguments);
-  const isStated = current().facts.has(id);
-  if (!isStated) {
-    if (TIMES.has(key) && signal.arguments.length > 0 && givesTime) return undefined;
-    if (COMPUTED.has(key) && !TIMES.has(key)) return undefined;
-    if (key.startsWith('param.') || (key.startsWith('tenant.') && givesTenant)) return undefined;
-  }
-  return () => current().facts.get(id);
+  const isComputed = COMPUTED.has(key) || key.startsWith('param.') || (key.startsWith('tenant.') && givesTenant);
+  if (isComputed && !current().facts.has(id)) return undefined;
+  const plain = plainValue(signal);
+  return () => current().facts.get(id) ?? plain;
+}
+
+function plainValue({ key, known, type }: AskedSignal): Value | undefined {
+  if (Object.hasOwn(PLAIN, key)) return PLAIN[key];
+  if (known !== 'always' || type === undefined) return undefined;
+  if (type === 'bool') return false;
+  if (typeof type === 'object') return 'enum' in type ? type.enum[0] : [];
+  return type === 'string' ? '' : 0;
 }
 
 /** Monday, 5 January 2026: the day that tests take place on unless they give another. */
@@ -42,19 +72,13 @@ const MINUTE_MS = 60_000;
 const STEP_MS = 15 * MINUTE_MS;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-/** Whether facts say what time it is. */
-export function givesTime(facts: Facts): boolean {
-  return facts.has(factId('hour')) || facts.has(factId('weekday'));
-}
-
 /**
  * Epoch milliseconds of the hour and day that the facts give in this time zone; the first such moment from Monday, 5 January 2026, on.
  * Without an hour it is midnight, without a day Monday.
  */
 export function epochOfFacts(facts: Facts, zone: string): number {
-  if (!givesTime(facts)) return FIRST_DAY_MS;
-  const hour = facts.get(factId('hour')) ?? 0;
-  const weekday = WEEKDAYS.indexOf(String(facts.get(factId('weekday')) ?? 'mon'));
+  const hour = Number(clockFact(facts, 'hour', zone) ?? 0);
+  const weekday = WEEKDAYS.indexOf(String(clockFact(facts, 'weekday', zone) ?? 'mon'));
   const clock = createZoneClock(zone);
   // The zone's own Monday begins up to a day before that of UTC.
   for (let at = FIRST_DAY_MS - DAY_MS; at < FIRST_DAY_MS + 8 * DAY_MS; at += STEP_MS) {
@@ -62,4 +86,9 @@ export function epochOfFacts(facts: Facts, zone: string): number {
     if (time.weekday === weekday && time.hour === hour && time.minuteOfDay === hour * 60) return at;
   }
   return FIRST_DAY_MS;
+}
+
+/** What facts say of the time; a time that is given is one in the zone of the gateway, which the compiler writes into it. */
+export function clockFact(facts: Facts, key: 'hour' | 'weekday', zone: string): Value | undefined {
+  return facts.get(factId(key, [{ kind: 'value', value: zone }])) ?? facts.get(factId(key));
 }

@@ -15,7 +15,7 @@ export function givenText({ facts, tenant }: GivenRequest, programs: readonly Po
 
 function factText(id: string, value: Value, types: ReadonlyMap<string, ValueType>): string {
   const [key, index] = JSON.parse(id) as readonly [string, string?];
-  const name = index === undefined ? key : `${key}[${JSON.stringify(index)}]`;
+  const name = key === 'header' || key === 'metadata' ? `${key}[${JSON.stringify(index)}]` : key;
   return `${name} = ${writtenValue(value, types.get(key) ?? typeOf(value))}`;
 }
 
@@ -24,8 +24,8 @@ function typeOf(value: Value): ValueType {
   return typeof value === 'boolean' ? 'bool' : 'string';
 }
 
-/** Whether a fact can state this signal: without arguments, or by the name of a header or a field of the metadata. */
-export function canBeGiven(signal: Pick<SignalRef, 'key' | 'arguments'>): boolean {
-  if (signal.key === 'header' || signal.key === 'metadata') return true;
-  return signal.arguments.length === 0;
+/** Whether a fact can state this signal: one without arguments, a header, a field of the metadata, the time in the zone of the gateway. */
+export function canBeGiven({ key, arguments: given }: Pick<SignalRef, 'key' | 'arguments'>, timezone: string): boolean {
+  if (given.length === 0 || key === 'header' || key === 'metadata') return true;
+  return (key === 'hour' || key === 'weekday') && given.every((one) => one.kind === 'value' && one.value === timezone);
 }

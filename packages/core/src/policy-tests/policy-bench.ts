@@ -5,15 +5,16 @@ import type { Core } from '../core.ts';
 import type { Explanation } from '../explain/explain.ts';
 import type { Scheduler } from '../scheduler.ts';
 import { requestOfFacts } from './facts.ts';
+import type { Facts } from './facts.ts';
 import { planFleet } from './given-fleet.ts';
-import { epochOfFacts, givenSignal, givesTime } from './given-signals.ts';
+import { clockFact, epochOfFacts, givenSignal } from './given-signals.ts';
 import type { GivenRequest } from './given-signals.ts';
 
 export interface BenchOptions {
   readonly program: PolicyProgram;
   readonly plugins: readonly Plugin[];
   readonly endpoints: readonly GivenEndpoint[];
-  /** The first request; those that follow give the time or a tenant only if this one does. */
+  /** The first request; those that follow give a tenant, or a signal that is computed where it is not given, only if this one does. */
   readonly request: GivenRequest;
   readonly evaluators?: 'generated' | 'interpreted';
   /** Told of each boolean leaf that a decision evaluates. */
@@ -28,8 +29,8 @@ export interface BenchOptions {
 export class PolicyBench {
   readonly core: Core;
   readonly #zone: string;
+  readonly #epochs = new Map<string, number>();
   #request: GivenRequest;
-  #epochMs = 0;
 
   /** Throws a SignalboxError where core does: a plugin is missing or its setup fails. */
   constructor(options: BenchOptions) {
@@ -38,9 +39,8 @@ export class PolicyBench {
     this.#zone = program.definitions.gateway.timezone;
     const fleet = planFleet(program, endpoints);
     const current = (): GivenRequest => this.#request;
-    const hasTime = givesTime(request.facts);
     const hasTenant = request.tenant !== undefined;
-    const clock: Clock = { now: () => NOW_MS, epochMs: () => this.#epochMs };
+    const clock: Clock = { now: () => NOW_MS, epochMs: () => this.#epochOf(this.#request.facts) };
     const count = fleet.definitions.tiers.reduce((sum, tier) => sum + tier.endpoints.length, 0);
     this.core = createCore({
       clock,
@@ -51,7 +51,7 @@ export class PolicyBench {
       resolveSecret: () => 'unset',
       environment: () => undefined,
       given: {
-        signal: (signal) => givenSignal(signal, current, hasTime, hasTenant),
+        signal: (signal) => givenSignal(signal, current, hasTenant),
         property: (key): ReadonlyMap<string, Value> | undefined => fleet.columns.get(key),
       },
       ...(options.trace === undefined ? {} : { trace: options.trace }),
@@ -69,8 +69,14 @@ export class PolicyBench {
   /** Decides a request, and changes nothing by it. */
   decide(request: GivenRequest): Explanation {
     this.#request = request;
-    this.#epochMs = epochOfFacts(request.facts, this.#zone);
     return this.core.explain(requestOfFacts(request.facts, request.tenant, NOW_MS));
+  }
+
+  #epochOf(facts: Facts): number {
+    const key = `${String(clockFact(facts, 'hour', this.#zone))} ${String(clockFact(facts, 'weekday', this.#zone))}`;
+    const epochMs = this.#epochs.get(key) ?? epochOfFacts(facts, this.#zone);
+    this.#epochs.set(key, epochMs);
+    return epochMs;
   }
 
   close(): void {
