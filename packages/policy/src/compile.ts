@@ -1,5 +1,6 @@
 import type { CheckOptions, PluginManifest } from '@signalbox/plugin-api';
-import { applyAllowances } from './check/annotations.ts';
+import { ANALYSIS_CODES, applyAllowances, unusedAllowance } from './check/annotations.ts';
+import type { AllowedFindings } from './check/annotations.ts';
 import { createCatalogue } from './check/catalogue/catalogue.ts';
 import { checkOptionsPlainly } from './check/check-options.ts';
 import { checkProgram } from './check/check-program.ts';
@@ -51,6 +52,8 @@ export interface CompileResult {
   readonly program?: PolicyProgram;
   /** Tests and ensures of the policy, checked and not run; present with the program. */
   readonly checks?: PolicyChecks;
+  /** What `@allow` drops, for the analysis, which knows whether the allowances that are left drop anything; present with the program. */
+  readonly allowed?: Pick<AllowedFindings, 'dropped' | 'unused'>;
   /** All findings of all files, in the order of the text. */
   readonly diagnostics: readonly Diagnostic[];
   readonly files: readonly { readonly path: string; readonly text: string }[];
@@ -74,9 +77,8 @@ export const compileObserved = (input: CompileInput, observer?: Observer): Compi
   const loaded = loadFiles(input.path, input.text, input.readFile ?? (() => undefined), input.root);
   const sources: Sources = new Map(loaded.files.map(({ path, text }) => [path, text]));
   const diagnostics: Diagnostic[] = [...loaded.diagnostics];
-  const result = (program?: PolicyProgram, checks?: PolicyChecks): CompileResult => ({
-    ...(program === undefined ? {} : { program }),
-    ...(checks === undefined ? {} : { checks }),
+  const result = (whole?: Required<Pick<CompileResult, 'program' | 'checks' | 'allowed'>>): CompileResult => ({
+    ...whole,
     diagnostics: sortFrom(input.path, diagnostics),
     files: loaded.files,
     sources,
@@ -115,9 +117,10 @@ export const compileObserved = (input: CompileInput, observer?: Observer): Compi
     firstParty: manifests,
     resolvePlugin: input.resolvePlugin ?? noPlugin,
   });
-  const kept = applyAllowances([...diagnostics], checked.allowances);
+  const { kept, dropped, unused } = applyAllowances([...diagnostics], checked.allowances);
+  const pointless = unused.filter(({ code }) => !ANALYSIS_CODES.has(code)).map(unusedAllowance);
   diagnostics.length = 0;
-  for (const finding of kept) diagnostics.push(finding);
+  for (const finding of [...kept, ...pointless]) diagnostics.push(finding);
   if (hasErrors(diagnostics)) return result();
   const folder = input.path.slice(0, input.path.lastIndexOf('/') + 1);
   const hash = hashParts([
@@ -139,10 +142,14 @@ export const compileObserved = (input: CompileInput, observer?: Observer): Compi
     admission: checked.admission,
     routes: checked.routes,
   };
-  return result(compactTables(whole), {
-    tests: checked.tests,
-    ensures: checked.ensures,
-    conditions: compactTables(structuredConditions(whole, checked.ensures)),
+  return result({
+    program: compactTables(whole),
+    checks: {
+      tests: checked.tests,
+      ensures: checked.ensures,
+      conditions: compactTables(structuredConditions(whole, checked.ensures)),
+    },
+    allowed: { dropped, unused: unused.filter(({ code }) => ANALYSIS_CODES.has(code)) },
   });
 };
 

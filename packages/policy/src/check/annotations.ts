@@ -17,7 +17,7 @@ export interface Allowance {
 }
 
 /** Findings that only the analysis of conditions makes; whether it makes them is not known to the checker alone. */
-const ANALYSIS_CODES: ReadonlySet<string> = new Set(['W0501', 'W0502', 'W0503', 'W0504', 'W0505', 'W0519']);
+export const ANALYSIS_CODES: ReadonlySet<string> = new Set(['W0501', 'W0502', 'W0503', 'W0504', 'W0505', 'W0519']);
 
 const textArgument = (node: AnnotationNode): string | undefined => {
   const [item, ...more] = node.args?.items ?? [];
@@ -113,13 +113,21 @@ export const checkAnnotations = (session: Session, statement: StatementNode, all
   }
 };
 
-/** The findings that no `@allow` drops, and one for each `@allow` that drops nothing. */
+export interface AllowedFindings {
+  /** Those that no `@allow` drops. */
+  readonly kept: readonly Diagnostic[];
+  readonly dropped: readonly Diagnostic[];
+  /** The allowances that dropped nothing. */
+  readonly unused: readonly Allowance[];
+}
+
 export const applyAllowances = (
   diagnostics: readonly Diagnostic[],
   allowances: readonly Allowance[],
-): readonly Diagnostic[] => {
-  if (allowances.length === 0) return diagnostics;
+): AllowedFindings => {
+  if (allowances.length === 0) return { kept: diagnostics, dropped: [], unused: [] };
   const used = new Set<Allowance>();
+  const dropped: Diagnostic[] = [];
   const kept = diagnostics.filter((diagnostic) => {
     if (diagnostic.severity === 'error') return true;
     const allowance = allowances.find(
@@ -131,14 +139,14 @@ export const applyAllowances = (
     );
     if (allowance === undefined) return true;
     used.add(allowance);
+    dropped.push(diagnostic);
     return false;
   });
-  const unused = allowances
-    .filter((allowance) => !used.has(allowance) && !ANALYSIS_CODES.has(allowance.code))
-    .map((allowance) =>
-      createDiagnostic('W0520', allowance.span, `nothing here gives \`${allowance.code}\``, {
-        fix: { message: 'remove it', edits: [{ span: allowance.span, text: '' }] },
-      }),
-    );
-  return [...kept, ...unused];
+  return { kept, dropped, unused: allowances.filter((allowance) => !used.has(allowance)) };
 };
+
+/** W0520 for an allowance that drops nothing. */
+export const unusedAllowance = ({ code, span }: Allowance): Diagnostic =>
+  createDiagnostic('W0520', span, `nothing here gives \`${code}\``, {
+    fix: { message: 'remove it', edits: [{ span, text: '' }] },
+  });
