@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { compilePolicy } from '../../packages/policy/src/index.ts';
+import { manifests } from '../semantics/support/bench.fixture.ts';
 import { compileChecked, expectPass, failures, report, resultOf } from './support/checked-policy.fixture.ts';
 
 const TIERS = `
@@ -263,4 +265,17 @@ test('only the tests asked for run', () => {
   });
   expect(tests.map(({ label }) => label)).toEqual(['b']);
   expect(compileChecked(HARD).checks.tests).toEqual([]);
+});
+
+test('what is written out where it is used cannot be given, and the finding says what can', () => {
+  const findings = (property: string): readonly string[] =>
+    compilePolicy({
+      path: 'main.route',
+      text: `${HARD}test "t" { given endpoint "a" { tier: "8B", ${property} } expect default }`,
+      manifests,
+    }).diagnostics.flatMap(({ code, help }) => (code.startsWith('E') ? [`${code} ${help ?? ''}`] : []));
+  expect(findings('has_lora: true')).toEqual(['E0339 give what it is computed from: `lora in loras`']);
+  expect(findings('under_load: true')).toEqual(['E0339 give what it is computed from: `load < max`']);
+  expect(findings('under_bound: true')).toEqual(['E0339 give what it is computed from']);
+  expect(findings('load: 50%')).toEqual([]);
 });

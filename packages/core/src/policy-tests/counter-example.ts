@@ -43,8 +43,9 @@ export interface SearchOptions {
 
 /** How many requests are made up for each that is decided: most may be none that the `ensure` speaks of. */
 const DRAWS_PER_REQUEST = 20;
-/** Fleets that are tried: the whole one, and others from which some endpoints are missing. */
-const FLEETS = 6;
+/** Fleets that are tried beside the whole one: so many from which one tier is missing, and from which endpoints are as chance has it. */
+const WITHOUT_A_TIER = 8;
+const BY_CHANCE = 3;
 
 /**
  * Looks for requests that an `ensure` speaks of and that do not end as it says: values at and beside every constant of the policy, unknown
@@ -63,7 +64,6 @@ export class CounterExampleSearch {
     this.#pools = valuePools([program, checks.conditions]);
     this.#conditions = interpret(checks.conditions);
     const random = createSeededRandom(seed);
-    const names = program.definitions.tiers.flatMap((tier) => tier.endpoints.map(({ name }) => name));
     // What the first request gives may be given by those that follow.
     const facts: Facts = new Map(
       this.#pools.flatMap(({ id, values }) => {
@@ -71,8 +71,7 @@ export class CounterExampleSearch {
         return value === undefined ? [] : [[id, value] as const];
       }),
     );
-    for (let fleet = 0; fleet < (names.length === 0 ? 1 : FLEETS); fleet++) {
-      const missing = fleet === 0 ? [] : names.filter(() => random.next() < fleet / FLEETS);
+    for (const missing of missingEndpoints(program, random)) {
       const endpoints = missing.map((name): GivenEndpoint => ({
         name,
         properties: { draining: true },
@@ -127,6 +126,17 @@ export class CounterExampleSearch {
     if (when.kind === 'constant') return when.value === true;
     return this.#conditions.predicate(when)(hostOf(this.#options.checks.conditions, facts));
   }
+}
+
+/** Names of the endpoints that are away, for each fleet to try. */
+function missingEndpoints(program: PolicyProgram, random: RandomSource): readonly (readonly string[])[] {
+  const tiers = program.definitions.tiers.map((tier) => tier.endpoints.map(({ name }) => name));
+  const filled = tiers.filter((names) => names.length > 0);
+  const names = filled.flat();
+  const byChance = Array.from({ length: names.length > 1 ? BY_CHANCE : 0 }, () =>
+    names.filter(() => random.next() < 0.5),
+  );
+  return [[], ...filled.slice(0, WITHOUT_A_TIER), ...byChance];
 }
 
 const awayText = (name: string): string => `given endpoint ${JSON.stringify(name)} { draining: true }`;

@@ -246,6 +246,20 @@ const checkGivenObject = (session: Session, block: Block, node: GivenObjectNode)
       );
       continue;
     }
+    // `load` is the exception: whoever runs the test finds queued and expected tokens that make it.
+    if (
+      property !== undefined &&
+      key !== 'load' &&
+      (property.expression !== undefined || property.parameters.length > 0)
+    ) {
+      session.report('E0339', entry.key.span, `\`${key}\` cannot be given`, {
+        help:
+          property.expression === undefined
+            ? 'give what it is computed from'
+            : `give what it is computed from: \`${property.expression}\``,
+      });
+      continue;
+    }
     const type: ValueType = property?.type ?? (key === 'url' || key === 'model' ? 'string' : 'count');
     if (entry.value.kind === 'object')
       session.report('E0301', entry.value.span, `\`${key}\` is ${describeType(type)}, and this is an object`);
