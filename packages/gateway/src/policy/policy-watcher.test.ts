@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -115,4 +115,104 @@ test('an imported file is followed, and one that is no longer imported is not', 
   writeFileSync(main, 'two');
   await change;
   expect(changes).toBe(2);
+});
+
+/** Lets the poll come round some times: at 1 ms, each turn of the timers is one. */
+const rounds = async (count: number): Promise<void> => {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setTimeout(resolve, 1));
+};
+
+test('between changes files are looked at and not read, however much is written beside them', async () => {
+  const file = join(folder, 'a.route');
+  writeFileSync(file, 'one');
+  const reads = { count: 0 };
+  let late = 0;
+  const quick = createPolicyWatcher({
+    pollMs: 1,
+    settleMs: 1,
+    reads,
+    // Long after the file was written, so that its times tell all.
+    epochMs: () => Date.now() + late,
+    onChange: () => changes++,
+  });
+  try {
+    quick.follow([file]);
+    await rounds(5);
+    expect(reads.count).toBeGreaterThan(1);
+    late = 60_000;
+    await rounds(5);
+    const before = reads.count;
+    for (let i = 0; i < 100; i++) {
+      appendFileSync(join(folder, 'audit.ndjson'), 'a line\n');
+      await rounds(1);
+    }
+    expect(reads.count).toBe(before);
+    const change = nextChange();
+    quick.close();
+    watcher.follow([file]);
+    writeFileSync(file, 'two');
+    await change;
+    expect(changes).toBe(1);
+  } finally {
+    quick.close();
+  }
+});
+
+test('a file written in pieces is one change, looked at when it has been quiet for a moment', async () => {
+  const file = join(folder, 'a.route');
+  writeFileSync(file, 'one');
+  const seen: string[] = [];
+  const patient = createPolicyWatcher({
+    settleMs: 200,
+    pollMs: 10,
+    onChange() {
+      seen.push(readFileSync(file, 'utf8'));
+      onChanged?.();
+    },
+  });
+  try {
+    patient.follow([file]);
+    const change = nextChange();
+    writeFileSync(file, '');
+    for (const piece of ['a ', 'longer ', 'text ', 'in ', 'pieces']) {
+      appendFileSync(file, piece);
+      await rounds(3);
+    }
+    await change;
+    expect(seen).toEqual(['a longer text in pieces']);
+  } finally {
+    patient.close();
+  }
+});
+
+test('a directory that is swapped by its symlink is watched where it leads to then', async () => {
+  for (const version of ['v1', 'v2']) {
+    mkdirSync(join(folder, version));
+    writeFileSync(join(folder, version, 'a.route'), version);
+  }
+  symlinkSync('v1', join(folder, 'current'));
+  const file = join(folder, 'current', 'a.route');
+  watcher.follow([file]);
+  let change = nextChange();
+  symlinkSync('v2', join(folder, 'next'));
+  renameSync(join(folder, 'next'), join(folder, 'current'));
+  await change;
+  watcher.follow([file]);
+  change = nextChange();
+  writeFileSync(join(folder, 'v2', 'a.route'), 'changed');
+  await change;
+  expect(changes).toBe(2);
+});
+
+test('a file of the same size that was written twice within a tick of the clock is seen', async () => {
+  const file = join(folder, 'a.route');
+  writeFileSync(file, 'one');
+  const times = new Date(Date.now() - 1);
+  utimesSync(file, times, times);
+  watcher.follow([file]);
+  const change = nextChange();
+  writeFileSync(file, 'two');
+  utimesSync(file, times, times);
+  await change;
+  expect(changes).toBe(1);
 });

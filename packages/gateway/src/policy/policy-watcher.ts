@@ -1,14 +1,15 @@
-import { createHash } from 'node:crypto';
-import { readFileSync, watch } from 'node:fs';
+import { statSync, watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
+import type { FollowedFile, FollowOptions } from './followed-file.ts';
+import { followFile } from './followed-file.ts';
 
-export interface PolicyWatcherOptions {
+export interface PolicyWatcherOptions extends FollowOptions {
   /** Called once for every change of content, after things have been quiet for a moment. */
   onChange(): void;
   /** Milliseconds of quiet that make a change; editors write in several steps. */
   readonly settleMs?: number;
-  /** Milliseconds between looks at the content, which catch what the directory watch misses (symlink swaps, network file systems). */
+  /** Milliseconds between looks at the files, which catch what the directory watch misses (symlink swaps, network file systems). */
   readonly pollMs?: number;
 }
 
@@ -28,75 +29,108 @@ export interface PolicyWatcher {
   close(): void;
 }
 
-export function createPolicyWatcher({ onChange, settleMs = 25, pollMs = 1000 }: PolicyWatcherOptions): PolicyWatcher {
-  let followed: readonly string[] = [];
-  let seen = '';
+/** A file that is written to without a pause is looked at after so many times the quiet that is waited for. */
+const LONGEST_UNREST = 20;
+
+interface WatchedDirectory {
+  readonly watcher: FSWatcher;
+  /** Which directory it is: a path may come to name another. */
+  readonly identity: string;
+}
+
+/** Starts with nothing to follow. */
+export function createPolicyWatcher({
+  onChange,
+  settleMs = 50,
+  pollMs = 1000,
+  ...options
+}: PolicyWatcherOptions): PolicyWatcher {
+  let followed: readonly FollowedFile[] = [];
+  let names = new Set<string>();
   let settling: NodeJS.Timeout | undefined;
-  let watchers = new Map<string, FSWatcher>();
+  let unrestSinceMs = 0;
+  const directories = new Map<string, WatchedDirectory>();
 
   function look(): void {
     settling = undefined;
-    const content = contentHash(followed);
-    if (content === seen) return;
-    seen = content;
-    onChange();
+    // All of them: one that has changed must not hide that another has.
+    if (followed.map((file) => file.changed()).includes(true)) onChange();
   }
 
   function stir(): void {
-    settling ??= setTimeout(look, settleMs);
+    const nowMs = performance.now();
+    if (settling === undefined) unrestSinceMs = nowMs;
+    else if (nowMs - unrestSinceMs > LONGEST_UNREST * settleMs) return;
+    clearTimeout(settling);
+    settling = setTimeout(look, settleMs);
+  }
+
+  /** Other files of a directory are no concern of ours: logs and audit files are written to all the time. */
+  function heard(name: string | null): void {
+    // Kubernetes swaps `..data`.
+    if (name === null || names.has(name) || name.startsWith('..')) stir();
+  }
+
+  function watchDirectory(path: string): void {
+    const identity = identityOf(path);
+    const known = directories.get(path);
+    if (known?.identity === identity) return;
+    known?.watcher.close();
+    directories.delete(path);
+    if (identity === undefined) return;
+    try {
+      const watcher = watch(path, { persistent: false }, (_event, name) => heard(name));
+      watcher.on('error', () => {
+        watcher.close();
+        if (directories.get(path)?.watcher === watcher) directories.delete(path);
+      });
+      directories.set(path, { watcher, identity });
+    } catch {
+      // the poll goes on looking: a directory that cannot be watched is slower, not blind
+    }
+  }
+
+  function watchDirectories(): void {
+    const wanted = new Set(followed.map(({ path }) => dirname(path)));
+    for (const [path, { watcher }] of directories) {
+      if (wanted.has(path)) continue;
+      watcher.close();
+      directories.delete(path);
+    }
+    for (const path of wanted) watchDirectory(path);
   }
 
   const poll = setInterval(() => {
-    if (contentHash(followed) !== seen) stir();
+    watchDirectories();
+    if (settling === undefined && followed.some((file) => file.differs())) stir();
   }, pollMs);
   poll.unref();
 
   return {
     follow(paths, read) {
-      followed = [...paths];
-      seen = contentHash(followed, read);
-      const directories = new Set(paths.map((path) => dirname(path)));
-      const kept = new Map<string, FSWatcher>();
-      for (const [directory, watcher] of watchers) {
-        if (directories.has(directory)) kept.set(directory, watcher);
-        else watcher.close();
-      }
-      for (const directory of directories) {
-        if (kept.has(directory)) continue;
-        try {
-          const watcher = watch(directory, { persistent: false }, stir);
-          watcher.on('error', () => {
-            watcher.close();
-            watchers.delete(directory);
-          });
-          kept.set(directory, watcher);
-        } catch {
-          // the poll goes on looking: a directory that cannot be watched is slower, not blind
-        }
-      }
-      watchers = kept;
+      const before = new Map(followed.map((file) => [file.path, file]));
+      followed = [...new Set(paths)].map((path) => {
+        const file = before.get(path) ?? followFile(path, options);
+        if (read?.has(path) === true) file.saw(read.get(path));
+        else file.changed();
+        return file;
+      });
+      names = new Set(followed.map(({ path }) => basename(path)));
+      watchDirectories();
     },
     close() {
       clearInterval(poll);
       clearTimeout(settling);
-      for (const watcher of watchers.values()) watcher.close();
-      watchers.clear();
+      for (const { watcher } of directories.values()) watcher.close();
+      directories.clear();
     },
   };
 }
 
-function contentHash(paths: readonly string[], read?: TextsByPath): string {
-  const hash = createHash('sha1');
-  for (const path of paths) {
-    const text = read?.has(path) === true ? read.get(path) : textOf(path);
-    hash.update(text ?? '').update(text === undefined ? '\u0001' : '\0');
-  }
-  return hash.digest('hex');
-}
-
-function textOf(path: string): string | undefined {
+function identityOf(path: string): string | undefined {
   try {
-    return readFileSync(path, 'utf8');
+    const { dev, ino } = statSync(path, { bigint: true });
+    return `${dev}:${ino}`;
   } catch {
     return undefined;
   }
