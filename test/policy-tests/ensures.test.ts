@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { EnsureResult } from '../../packages/core/src/index.ts';
 import type { PolicyTestOptions } from '../../packages/core/src/index.ts';
-import { report } from './support/checked-policy.fixture.ts';
+import { analysePolicy } from '../../packages/policy/src/index.ts';
+import { compileChecked, report } from './support/checked-policy.fixture.ts';
 
 const POLICY = `
 define gateway { models: ["auto"] }
@@ -70,18 +71,36 @@ test('patterns are met by their own text', () => {
   expect(ensureOf(`${rules}\nensure "e" never to tier "eu"`)).toMatchObject({ verdict: 'refuted' });
 });
 
-test('what analysis has settled is not searched', () => {
-  const text = 'default to any\nensure "e" never to any';
-  expect(ensureOf(text, { verdicts: [{ label: 'e', verdict: 'proved' }] })).toMatchObject({
+test('what analysis has settled is not searched; what it has refuted is shown by a decision', () => {
+  const judge = (text: string): EnsureResult => {
+    const { program, checks } = compileChecked(POLICY + text);
+    return ensureOf(text, { verdicts: analysePolicy(program, { checks }).ensures });
+  };
+  const eu = 'route "eu" when tenant.region == "eu" to tier "eu"\ndefault to tier "us"';
+  expect(judge(`${eu}\nensure "e" when tenant.region == "eu" never to tier "us"`)).toMatchObject({
     verdict: 'proved',
     tried: 0,
   });
-  const witness = { text: 'complexity = 51' };
-  expect(ensureOf(text, { verdicts: [{ label: 'e', verdict: 'refuted', witness }] })).toMatchObject({
+  expect(judge(`${eu}\nensure "e" when complexity > 50 never to tier "us"`)).toMatchObject({
     verdict: 'refuted',
-    witness: 'complexity = 51',
-    tried: 0,
+    witness: 'given complexity = 51',
+    explanation: { tier: 'us' },
   });
+  expect(
+    judge(
+      `${eu.replace('tier "eu"', 'tier "eu" else to tier "us"')}\nensure "e" when tenant.region == "eu" never to tier "us"`,
+    ),
+  ).toMatchObject({
+    verdict: 'refuted',
+    reason: expect.any(String),
+    witness:
+      'given tenant.region = "eu"\ngiven endpoint "eu/1" { draining: true }\ngiven endpoint "eu/2" { draining: true }',
+    explanation: { tier: 'us' },
+  });
+});
+
+test('a refuted ensure fails the report, one that is not proved does not', () => {
+  const text = 'default to any\nensure "e" never to any';
   expect(report(`${POLICY}${text}`).passed).toBe(false);
   expect(report(`${POLICY}${text}`, { requests: 0 })).toMatchObject({
     passed: true,

@@ -28,7 +28,6 @@ export type { Coverage, CoverageTotals, LeafCoverage, RuleCoverage, Share } from
 export { policyTestRuns, runPolicyTests } from './policy-tests/run-policy-tests.ts';
 export type {
   EnsureResult,
-  EnsureVerdict,
   PolicyTestOptions,
   TestReport,
   TestResult,

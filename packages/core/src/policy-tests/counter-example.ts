@@ -9,10 +9,11 @@ import type {
   PolicyEnsure,
   PolicyProgram,
   SignalRef,
+  Witness,
 } from '@signalbox/policy';
 import type { Explanation } from '../explain/explain.ts';
 import { createSeededRandom } from '../seeded-random.ts';
-import { factId } from './facts.ts';
+import { factId, factsOf } from './facts.ts';
 import type { Facts } from './facts.ts';
 import { canBeGiven, givenText } from './given-text.ts';
 import { isOutcome } from './outcomes.ts';
@@ -41,6 +42,12 @@ export interface SearchOptions {
   readonly seed: number;
 }
 
+/** A fleet from which some endpoints are missing. */
+interface Stage {
+  readonly bench: PolicyBench;
+  readonly missing: readonly string[];
+}
+
 /** How many requests are made up for each that is decided: most may be none that the `ensure` speaks of. */
 const DRAWS_PER_REQUEST = 20;
 /** Fleets that are tried beside the whole one: so many from which one tier is missing, and from which endpoints are as chance has it. */
@@ -55,7 +62,7 @@ export class CounterExampleSearch {
   readonly #options: SearchOptions;
   readonly #pools: readonly { readonly id: string; readonly values: readonly (Value | undefined)[] }[];
   readonly #conditions: ReturnType<typeof interpret>;
-  readonly #benches: { readonly bench: PolicyBench; readonly missing: readonly string[] }[] = [];
+  readonly #benches: Stage[] = [];
 
   /** Throws a SignalboxError where the policy cannot be bound. */
   constructor(options: SearchOptions) {
@@ -87,25 +94,51 @@ export class CounterExampleSearch {
     }
   }
 
-  /** The ensure at this place of `PolicyChecks.ensures`. */
-  search(ensure: PolicyEnsure): Search {
-    const { program, checks, requests, seed } = this.#options;
+  /** Looks for a counter-example; a request that is suspected to be one is tried first, on every fleet. */
+  search(ensure: PolicyEnsure, suspect?: Witness): Search {
+    const { requests, seed } = this.#options;
     const random = createSeededRandom(seed);
+    if (suspect !== undefined) {
+      for (const on of this.#benches) {
+        const found = this.#try(ensure, factsOf(suspect.facts), on);
+        if (found !== undefined) return { tried: 1, found };
+      }
+    }
     let tried = 0;
     for (let draw = 0; draw < requests * DRAWS_PER_REQUEST && tried < requests; draw++) {
       const facts = this.#draw(random);
-      if (!this.#concerns(ensure, facts)) continue;
       const on = this.#benches[tried % this.#benches.length];
-      if (on === undefined) break;
+      if (on === undefined || !this.#concerns(ensure, facts)) continue;
       tried++;
-      const request = { facts, tenant: undefined };
-      const explanation = on.bench.decide(request);
-      if (isOutcome(ensure.outcome, explanation, program) === (ensure.mode === 'always')) continue;
-      const stated = [`given ${givenText(request, [program, checks.conditions])}`, ...on.missing.map(awayText)];
-      const text = facts.size === 0 ? stated.slice(1).join('\n') || 'any request' : stated.join('\n');
-      return { tried, found: { text, explanation } };
+      const found = this.#try(ensure, facts, on);
+      if (found !== undefined) return { tried, found };
     }
     return { tried, found: undefined };
+  }
+
+  /** What the request shows against the ensure, without the facts that it shows the same without. */
+  #try(ensure: PolicyEnsure, facts: Facts, stage: Stage): CounterExample | undefined {
+    let shown = this.#against(ensure, facts, stage);
+    if (shown === undefined) return undefined;
+    let needed = facts;
+    for (const id of facts.keys()) {
+      const fewer = new Map(needed);
+      fewer.delete(id);
+      const again = this.#concerns(ensure, fewer) ? this.#against(ensure, fewer, stage) : undefined;
+      if (again === undefined) continue;
+      needed = fewer;
+      shown = again;
+    }
+    const programs = [this.#options.program, this.#options.checks.conditions];
+    const given = needed.size === 0 ? [] : [`given ${givenText({ facts: needed, tenant: undefined }, programs)}`];
+    const text = [...given, ...stage.missing.map(awayText)].join('\n');
+    return { text: text === '' ? 'any request' : text, explanation: shown };
+  }
+
+  /** How the request is decided, where that is against the ensure. */
+  #against({ outcome, mode }: PolicyEnsure, facts: Facts, { bench }: Stage): Explanation | undefined {
+    const explanation = bench.decide({ facts, tenant: undefined });
+    return isOutcome(outcome, explanation, this.#options.program) === (mode === 'always') ? undefined : explanation;
   }
 
   close(): void {

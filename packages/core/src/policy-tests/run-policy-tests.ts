@@ -1,6 +1,6 @@
 import { isSignalboxError } from '@signalbox/plugin-api';
 import type { Plugin } from '@signalbox/plugin-api';
-import type { PolicyChecks, PolicyEnsure, PolicyProgram, PolicyTest, Span } from '@signalbox/policy';
+import type { EnsureVerdict, PolicyChecks, PolicyEnsure, PolicyProgram, PolicyTest, Span } from '@signalbox/policy';
 import type { Explanation } from '../explain/explain.ts';
 import { CounterExampleSearch } from './counter-example.ts';
 import type { CounterExample, Search } from './counter-example.ts';
@@ -31,14 +31,6 @@ export interface TestResult {
   readonly error?: string;
 }
 
-/** What is known of an `ensure` by analysis. */
-export interface EnsureVerdict {
-  readonly label: string;
-  readonly verdict: 'proved' | 'refuted' | 'not_proved';
-  readonly reason?: string;
-  readonly witness?: { readonly text: string };
-}
-
 /** What came of one `ensure`. Plain data. */
 export interface EnsureResult {
   readonly label: string;
@@ -46,7 +38,7 @@ export interface EnsureResult {
   /** `never route "hard"`, as it is written. */
   readonly claim: string;
   readonly verdict: 'proved' | 'refuted' | 'not_proved';
-  /** Why it is not proved. */
+  /** Why it is not proved, or what a request may become against it. */
   readonly reason?: string;
   /** Requests that were tried to find a counter-example; 0 where a proof made that needless. */
   readonly tried: number;
@@ -70,7 +62,7 @@ export interface PolicyTestOptions {
   readonly plugins: readonly Plugin[];
   /** Which tests to run; all by default. */
   readonly select?: (check: { readonly label: string; readonly span: Span }) => boolean;
-  /** What analysis says of the ensures, by label. Of one that is absent or not proved a counter-example is looked for. */
+  /** What `analysePolicy` says of the ensures. Of one that is absent or not proved a counter-example is looked for. */
   readonly verdicts?: readonly EnsureVerdict[];
   /** Requests to try for each ensure that is not proved; 1000 by default, 0 for none. */
   readonly requests?: number;
@@ -158,9 +150,9 @@ function lazySearch(options: PolicyTestOptions): () => Pick<CounterExampleSearch
   let made: CounterExampleSearch | undefined;
   const { program, checks, plugins, requests = REQUESTS } = options;
   return () => ({
-    search: (ensure) => {
+    search: (ensure, witness) => {
       made ??= new CounterExampleSearch({ program, checks, plugins, requests, seed: SEARCH_SEED });
-      return made.search(ensure);
+      return made.search(ensure, witness);
     },
     close: () => made?.close(),
   });
@@ -173,12 +165,15 @@ function judge(
 ): EnsureResult {
   const { label, span, mode, outcome } = ensure;
   const base = { label, span, claim: `${mode} ${outcomeText(outcome)}`, tried: 0 };
-  const known = options.verdicts?.find((one) => one.label === label);
+  const known = options.verdicts?.find((one) => one.span.start === span.start && one.span.file === span.file);
   if (known?.verdict === 'proved') return { ...base, verdict: 'proved' };
+  const tried = tryToRefute(ensure, search, known?.witness);
   if (known?.verdict === 'refuted') {
-    return { ...base, verdict: 'refuted', ...(known.witness === undefined ? {} : { witness: known.witness.text }) };
+    const reason = known.reason === undefined ? {} : { reason: known.reason };
+    // What analysis found holds for some fleet; a fleet for which it does makes it plainer.
+    if (typeof tried !== 'string' && tried.found !== undefined) return { ...base, ...reason, ...refuted(tried.found) };
+    return { ...base, ...reason, verdict: 'refuted', witness: `given ${known.witness?.text ?? 'any request'}` };
   }
-  const tried = tryToRefute(ensure, search);
   if (typeof tried === 'string') return { ...base, verdict: 'not_proved', reason: tried };
   if (tried.found !== undefined) return { ...base, ...refuted(tried.found), tried: tried.tried };
   const reason = known?.reason ?? 'it was not analysed';
@@ -186,9 +181,13 @@ function judge(
 }
 
 /** What a search came to, or why there could be none. */
-function tryToRefute(ensure: PolicyEnsure, search: Pick<CounterExampleSearch, 'search'> | undefined): Search | string {
+function tryToRefute(
+  ensure: PolicyEnsure,
+  search: Pick<CounterExampleSearch, 'search'> | undefined,
+  witness: EnsureVerdict['witness'],
+): Search | string {
   try {
-    return search?.search(ensure) ?? { tried: 0, found: undefined };
+    return search?.search(ensure, witness) ?? { tried: 0, found: undefined };
   } catch (error) {
     if (!isSignalboxError(error)) throw error;
     return error.message;
