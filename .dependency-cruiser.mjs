@@ -13,6 +13,7 @@ const ALLOWED = {
   config: ['plugin-api'],
   telemetry: ['plugin-api'],
   core: ['plugin-api', 'chwbl', 'hardware-profiles', 'policy', 'openai-wire', 'telemetry'],
+  'language-server': ['plugin-api', 'policy'],
   proxy: ['plugin-api', 'core', 'openai-wire', 'telemetry'],
   simulator: ['plugin-api', 'hardware-profiles', 'openai-wire'],
   testkit: ['plugin-api'],
@@ -25,6 +26,7 @@ const ONE_USER = {
   pino: 'telemetry',
   'prom-client': 'telemetry',
   undici: 'proxy',
+  'vscode-languageserver': 'language-server',
 };
 
 const packageRules = Object.entries(ALLOWED).map(([name, allowed]) => ({

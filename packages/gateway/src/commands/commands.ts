@@ -6,6 +6,7 @@ import { explainCodeCommand } from './explain-code.ts';
 import { explainCommand } from './explain.ts';
 import { fmtCommand } from './fmt.ts';
 import { keyHashCommand, keyNewCommand } from './key.ts';
+import { lspCommand } from './lsp.ts';
 import { pluginNewCommand } from './plugin-new.ts';
 import { serveCommand } from './serve.ts';
 
@@ -15,6 +16,7 @@ export const COMMANDS: readonly Command[] = Object.freeze([
   serveCommand,
   checkCommand,
   fmtCommand,
+  lspCommand,
   explainCommand,
   explainCodeCommand,
   endpointsCommand,

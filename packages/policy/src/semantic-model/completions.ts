@@ -1,10 +1,8 @@
-import type { OptionSchema, PluginManifest, ValueType } from '@signalbox/plugin-api';
+import type { OptionSchema, ValueType } from '@signalbox/plugin-api';
 import type { CatalogueEntry, Parameter } from '../check/catalogue/entries.ts';
 import type { NameTable } from '../check/catalogue/catalogue.ts';
 import { defineKinds } from '../check/catalogue/define-kinds.ts';
 import { functionDocs } from '../check/catalogue/function-docs.ts';
-import { keyDocs } from '../check/catalogue/key-docs.ts';
-import type { KeyDoc } from '../check/catalogue/key-docs.ts';
 import { isAggregate } from '../check/catalogue/functions.ts';
 import { modifiers } from '../check/catalogue/modifiers.ts';
 import { typeOfSchema } from '../check/options.ts';
@@ -16,6 +14,9 @@ import type { Span } from '../syntax/span.ts';
 import { expectedAfter } from './expected.ts';
 import type { Expectation, ObjectOwner, StringRole, ValueScope, Wanted } from './expected.ts';
 import type { SemanticModel } from './semantic-model.ts';
+import { findEntry } from './find-entry.ts';
+import { keyDocAt, keysAt, schemaAt } from './keys.ts';
+import { modifierArguments } from './modifier-arguments.ts';
 import { statementSnippets } from './statement-snippets.ts';
 import { typeText, unitText } from './type-text.ts';
 
@@ -216,71 +217,13 @@ const MODIFIER_TYPES: { readonly [name: string]: ValueType } = {
   model: 'string',
 };
 
-/** Named arguments of modifiers. */
-const MODIFIER_ARGUMENTS: {
-  readonly [name: string]: {
-    readonly [argument: string]: {
-      readonly words?: readonly string[];
-      readonly type?: ValueType;
-      readonly doc: string;
-    };
-  };
-} = {
-  affinity: {
-    bound: {
-      type: 'number',
-      doc: 'The most load, as a multiple of the mean, that an endpoint bears before the next one is taken; 1.25 unless written.',
-    },
-    unit: { words: ['requests', 'tokens'], doc: 'What load is counted in.' },
-    method: { words: ['bounded_rendezvous', 'modulo_md5'], doc: 'How keys are spread.' },
-  },
-  retry: {
-    on: {
-      words: ['saturated', 'connect', 'error', 'timeout', 'first_token', 'rate_limited'],
-      doc: 'The causes for which it is tried again.',
-    },
-  },
-  fallback: {
-    on: {
-      words: ['saturated', 'connect', 'error', 'timeout', 'first_token', 'rate_limited', 'context_exceeded'],
-      doc: 'The causes for which the target is taken.',
-    },
-  },
-  hedge: {
-    after: { type: 'duration', doc: 'How long the first attempt may be without a token.' },
-    share: { type: 'percent', doc: 'The most share of requests that get a second attempt.' },
-  },
-};
-
-/** An entry by the name written at a place, aliases included. */
-const findEntry = (to: Collector, name: string, role: string): CatalogueEntry | undefined => {
-  const [first, ...rest] = name.split('.');
-  const alias =
-    rest.length === 0 ? undefined : to.model.bindingsAt(to.path, to.offset).find((binding) => binding.name === first);
-  const table = alias?.kind === 'plugin' ? alias.table : to.session.catalogue;
-  const key = alias?.kind === 'plugin' ? rest.join('.') : name;
-  const [own, others] =
-    role === 'scorer'
-      ? [table.scorers, table.values]
-      : role === 'order'
-        ? [table.admissions, table.values]
-        : [table.values, table.scorers];
-  return (
-    (role === 'picker' ? table.pickers.get(key) : undefined) ??
-    own.get(key) ??
-    others.get(key) ??
-    table.pickers.get(key) ??
-    table.admissions.get(key)
-  );
-};
-
 type ArgumentWanted = Extract<Wanted, { kind: 'argument' }>;
 
 const argumentOf = (
   to: Collector,
   wanted: ArgumentWanted,
 ): { readonly parameter?: Parameter; readonly schema?: OptionSchema } | undefined => {
-  const entry = findEntry(to, wanted.callee, wanted.role);
+  const entry = findEntry(to.model, to.path, to.offset, wanted.callee, wanted.role);
   if (entry === undefined) return undefined;
   const parameter = entry.parameters.find((one, index) =>
     wanted.name === undefined ? index === wanted.index : one.name === wanted.name,
@@ -293,7 +236,7 @@ const argumentOf = (
 
 const argumentType = (to: Collector, wanted: ArgumentWanted): ValueType | undefined => {
   if (wanted.role === 'modifier')
-    return wanted.name === undefined ? undefined : MODIFIER_ARGUMENTS[wanted.callee]?.[wanted.name]?.type;
+    return wanted.name === undefined ? undefined : modifierArguments[wanted.callee]?.[wanted.name]?.type;
   const found = argumentOf(to, wanted);
   return found?.parameter?.type ?? (found?.schema === undefined ? undefined : typeOfSchema(found.schema));
 };
@@ -301,42 +244,6 @@ const argumentType = (to: Collector, wanted: ArgumentWanted): ValueType | undefi
 /** The words that an option may be. */
 const textsOf = (schema: OptionSchema | undefined): readonly string[] =>
   (schema?.enum ?? []).filter((member) => typeof member === 'string');
-
-/** The schema of an option at a path below that of a package. */
-const schemaAt = (manifest: PluginManifest | undefined, path: readonly string[]): OptionSchema | undefined => {
-  let schema = manifest?.options;
-  for (const part of path) {
-    const extra: OptionSchema | undefined =
-      typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined;
-    schema = part === '[]' ? schema?.items : (schema?.properties?.[part] ?? extra);
-  }
-  return schema;
-};
-
-/** What is known of the key of a definition at a path. */
-const keyDocAt = (kind: string, path: readonly string[]): KeyDoc | undefined => {
-  let keys: { readonly [key: string]: KeyDoc } | undefined = keyDocs[kind];
-  let found: KeyDoc | undefined;
-  for (const part of path) {
-    if (part === '[]') {
-      // An endpoint in the list of a tier; else a member of what the key takes.
-      if (kind === 'tier') keys = keyDocs['endpoint'];
-      continue;
-    }
-    found = keys !== undefined && Object.hasOwn(keys, part) ? keys[part] : undefined;
-    keys = found?.keys;
-  }
-  return found;
-};
-
-const keysAt = (kind: string, path: readonly string[]): { readonly [key: string]: KeyDoc } | undefined => {
-  if (path.length === 0) return keyDocs[kind];
-  if (kind === 'tier' && path.length === 2 && path[0] === 'endpoints') {
-    const { tier: _tier, ...keys } = keyDocs['endpoint'] ?? {};
-    return keys;
-  }
-  return keyDocAt(kind, path)?.keys;
-};
 
 const entryType = (to: Collector, owner: ObjectOwner, path: readonly string[]): ValueType | undefined => {
   const [key] = path;
@@ -537,7 +444,7 @@ const addLike = (to: Collector, text: string): void => {
 
 const addArgumentValues = (to: Collector, wanted: ArgumentWanted): void => {
   if (wanted.role === 'modifier') {
-    const words = wanted.name === undefined ? undefined : MODIFIER_ARGUMENTS[wanted.callee]?.[wanted.name]?.words;
+    const words = wanted.name === undefined ? undefined : modifierArguments[wanted.callee]?.[wanted.name]?.words;
     for (const word of words ?? []) addWord(to, word, wanted.name ?? '');
     return;
   }
@@ -693,10 +600,10 @@ const addArgumentNames = (
       });
   };
   if (role === 'modifier') {
-    for (const [name, { doc, type }] of Object.entries(MODIFIER_ARGUMENTS[callee] ?? {})) offer(name, doc, type);
+    for (const [name, { doc, type }] of Object.entries(modifierArguments[callee] ?? {})) offer(name, doc, type);
     return;
   }
-  const entry = findEntry(to, callee, role);
+  const entry = findEntry(to.model, to.path, to.offset, callee, role);
   for (const parameter of entry?.parameters ?? []) offer(parameter.name, undefined, parameter.type);
   for (const [name, schema] of Object.entries(entry?.options?.properties ?? {}))
     offer(name, schema.description, typeOfSchema(schema));
