@@ -55,7 +55,7 @@ export { renderJson, toJsonReport } from './diagnostics/render-json.ts';
 export type { JsonDiagnostic, JsonPlace, JsonReport } from './diagnostics/render-json.ts';
 export { renderSarif } from './diagnostics/render-sarif.ts';
 export type { SarifOptions } from './diagnostics/render-sarif.ts';
-export { renderText } from './diagnostics/render-text.ts';
+export { renderPlaces, renderText } from './diagnostics/render-text.ts';
 export type { TextOptions } from './diagnostics/render-text.ts';
 export type { Sources } from './diagnostics/sources.ts';
 export { editDistance, nearLimit, suggest } from './diagnostics/suggest.ts';

@@ -3,7 +3,7 @@ import { createOptionChecker } from '@signalbox/config';
 import type { Plugin } from '@signalbox/plugin-api';
 import { toManifest } from '@signalbox/plugin-api';
 import { INERT_KEYS, tenantsWithoutKeys } from '@signalbox/core';
-import type { Diagnostic, PolicyProgram, Sources } from '@signalbox/policy';
+import type { Diagnostic, PolicyChecks, PolicyProgram, Sources } from '@signalbox/policy';
 import { compilePolicy, renderText } from '@signalbox/policy';
 import { BUILTIN_PLUGINS } from '../plugins/builtin-plugins.ts';
 import type { PluginFinder, PluginPackage } from '../plugins/plugin-packages.ts';
@@ -16,6 +16,8 @@ import { UNPROVIDED } from './unfed-properties.ts';
 export interface LoadedPolicy {
   /** Present if there are no errors. */
   readonly program: PolicyProgram | undefined;
+  /** Its tests and ensures, checked and not run; present with the program. */
+  readonly checks: PolicyChecks | undefined;
   readonly diagnostics: readonly Diagnostic[];
   /** What no place in the text stands for, a sentence each. */
   readonly notices: readonly string[];
@@ -69,7 +71,7 @@ export function createPolicyLoader({
       const packages = new Map<string, PluginPackage>();
       const text = readPolicyText(absolute);
       const reader = createPolicyReader(cwd, root);
-      const { program, diagnostics, files } = compilePolicy({
+      const { program, checks, diagnostics, files } = compilePolicy({
         path: shownPath(cwd, absolute),
         root: shownPath(cwd, root),
         text,
@@ -88,7 +90,15 @@ export function createPolicyLoader({
       });
       const sources = new Map(files.map((file) => [file.path, file.text]));
       const notices = program === undefined ? [] : tenantsWithoutKeys(program);
-      return { program, diagnostics, notices, sources, texts: new Map([[absolute, text], ...reader.texts]), packages };
+      return {
+        program,
+        checks,
+        diagnostics,
+        notices,
+        sources,
+        texts: new Map([[absolute, text], ...reader.texts]),
+        packages,
+      };
     },
   };
 }

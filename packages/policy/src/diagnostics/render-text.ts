@@ -1,5 +1,5 @@
 import type { Span } from '../syntax/span.ts';
-import type { Diagnostic, Severity } from './diagnostic.ts';
+import type { Diagnostic, DiagnosticLabel, Severity } from './diagnostic.ts';
 import { displayWidth, tabWidth, withoutControls } from './display-width.ts';
 import { createLocator, type Locator, type Sources } from './sources.ts';
 
@@ -156,4 +156,30 @@ export const renderText = (
   ];
   const summary = counts.length === 0 ? '' : `\n${paint('bold', counts.join(', '))}\n`;
   return `${blocks.join('\n\n')}\n${summary}`;
+};
+
+/**
+ * Places of a policy with the lines that they are in and a message under each, as findings show them: ` --> file:line:column`, then the
+ * excerpt; one block for each file, in the order given. Ends with a line break, unless there are no places.
+ */
+export const renderPlaces = (
+  places: readonly DiagnosticLabel[],
+  sources: Sources,
+  { color = false }: TextOptions = {},
+): string => {
+  const paint: Paint = (style, text) => (color ? `\u001B[${ansi[style]}m${text}\u001B[0m` : text);
+  const locator = createLocator(sources);
+  const blocks = [...Map.groupBy(places, ({ span }) => span.file)].map(([file, inFile]) => {
+    const located = inFile.map(({ span }) => locator.locate(span).start);
+    const [first] = located;
+    const gutter = String(Math.max(...located.map(({ line }) => line))).length;
+    const margin = ' '.repeat(gutter);
+    const head = `${margin}${paint('blue', '-->')} ${withoutControls(file)}:${first?.line ?? 1}:${first?.column ?? 1}`;
+    if (!sources.has(file)) return head;
+    const marks = inFile.map(({ span, message }) => toMark(span, true, message, locator));
+    return [head, `${margin} ${paint('blue', '|')}`, ...renderExcerpt(marks, file, gutter, locator, paint, 'red')].join(
+      '\n',
+    );
+  });
+  return blocks.map((block) => `${block}\n`).join('');
 };
