@@ -31,6 +31,7 @@ import type {
 } from './bound-policy.ts';
 import { CatalogueBinder } from './bind-catalogue.ts';
 import type { BindContext } from './bind-catalogue.ts';
+import { textAt } from './explain/condition.ts';
 import { isPersonal, PROMPT_KEYS, recordedProperties, signalName } from './recorded-facts.ts';
 import type { TargetPool } from './fleet/pool.ts';
 import type { LateReads } from './late-signals.ts';
@@ -224,7 +225,7 @@ class PolicyBinder {
     const tiers = source.by.map((sum): RankTier => sum.terms.map((term) => this.#bindTerm(term, label, learners)));
     this.#partCount = Math.max(this.#partCount, tiers[0]?.length ?? 1);
     const recorded = recordedProperties(source);
-    const termNames = source.by[0]?.terms.map((term) => term.scorer.name) ?? [];
+    const termNames = this.#termNames(source);
     const { fleet } = this.#context;
     const arms = source.split
       ? source.targets.map(({ target, share }) => ({ pool: fleet.pool([target]), share: share ?? 0 }))
@@ -262,6 +263,19 @@ class PolicyBinder {
       destination: { ...base, arms: [{ pool: this.#targetPool(fallback.target), share: 1 }], split: false },
     }));
     return { ...base, fallbacks };
+  }
+
+  /** What the parts of a score are called in records, each by a name of its own: `lowest(x)` as it is written. */
+  #termNames(source: Destination): readonly string[] {
+    const names = (source.by[0]?.terms ?? []).map(({ scorer }) =>
+      scorer.name === 'lowest' || scorer.name === 'highest'
+        ? textAt(this.#program, scorer.span).replaceAll(/\s+/g, ' ') || scorer.name
+        : scorer.name,
+    );
+    return names.map((name, index) => {
+      const before = names.slice(0, index).filter((other) => other === name).length;
+      return before === 0 ? name : `${name} #${before + 1}`;
+    });
   }
 
   #targetPool(target: TargetRef): TargetPool {

@@ -2,6 +2,8 @@ export { createCore } from './core.ts';
 export type { Core, CoreOptions, CoreStatus } from './core.ts';
 export type { QueueStatus } from './admission-queue.ts';
 export type { ExplainedCandidate, ExplainedCondition, ExplainedRule, Explanation } from './explain/explain.ts';
+export { explainOnFleet } from './explain/explain-on-fleet.ts';
+export type { SupposedRequest } from './explain/explain-on-fleet.ts';
 export { explanationText } from './explain/explanation-text.ts';
 export type { ExplanationTextOptions } from './explain/explanation-text.ts';
 export type { AllocateMemory } from './fleet/fleet-table.ts';

@@ -234,7 +234,11 @@ export class LiveRequest implements Forward {
       return this.#step(0);
     }
     if ((repeatable || failure.cause === 'saturated' || failure.cause === 'connect') && pipeline.hasElse(state)) {
+      const { routeIndex, stepIndex } = state;
       if (pipeline.goElse(state) === 'leased') return this.#step(0);
+      // The record's shortlist is that of the part which was left.
+      state.routeIndex = routeIndex;
+      state.stepIndex = stepIndex;
       const { refusal } = state;
       if (refusal !== undefined && (refusal.code === 'rejected' || refusal.code === 'plugin_failed'))
         return { kind: 'refuse', ...refusal };

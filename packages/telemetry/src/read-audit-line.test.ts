@@ -48,7 +48,7 @@ test('a short line tells the served tier and endpoint by the last attempt, and t
   });
 });
 
-test.for([
+test.for<[string, string]>([
   ['{"v":1,"time":"2026', 'it is not JSON'],
   ['[]', 'it is not an object'],
   ['{}', '`v` is missing'],

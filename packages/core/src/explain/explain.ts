@@ -172,11 +172,7 @@ export function explain(
 /** Codes of refusals that a rule is the reason for. */
 const RULE_CODES: ReadonlySet<string> = new Set(['rejected', 'no_endpoint']);
 
-function decidedBy(
-  state: RequestState,
-  outcome: Outcome,
-  admission: readonly ExplainedRule[],
-): Explanation['decided'] {
+function decidedBy(state: RequestState, outcome: Outcome, admission: readonly ExplainedRule[]): Explanation['decided'] {
   if (outcome === 'refused' && !RULE_CODES.has(state.refusal?.code ?? '')) return null;
   const route = state.version.policy.routes[state.routeIndex];
   if (route !== undefined) return { phase: 'route', label: route.rule.label, step: state.stepIndex };
