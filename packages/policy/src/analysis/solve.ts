@@ -89,11 +89,37 @@ class Search {
     if (shortest === undefined) return true;
     const rest = choices.filter((choice) => choice !== shortest);
     const refuted: Formula[] = [];
-    for (const part of shortest.parts) {
+    for (const part of this.#mostHelpfulFirst(shortest.parts, rest)) {
       if (this.run([...refuted, part, ...rest], depth + 1)) return true;
       if (part.kind === 'in') refuted.push(negate(part));
     }
     return false;
+  }
+
+  /** Parts in the order of how many of the other choices they settle: what settles all of them ends the search. */
+  #mostHelpfulFirst(parts: readonly Formula[], others: readonly Choice[]): readonly Formula[] {
+    if (others.length === 0) return parts;
+    const settled = new Map(parts.map((part) => [part, part.kind === 'in' ? this.#settledBy(part, others) : 0]));
+    return parts.toSorted((a, b) => (settled.get(b) ?? 0) - (settled.get(a) ?? 0));
+  }
+
+  #settledBy({ variable, region }: Literal, choices: readonly Choice[]): number {
+    const then = intersect(this.#regions[variable.index] ?? variable.domain, region);
+    let count = 0;
+    for (const { parts } of choices) {
+      for (const part of parts) {
+        if (part.kind !== 'in' || part.variable !== variable) continue;
+        this.#spend();
+        if (!isWithin(then, part.region)) continue;
+        count += 1;
+        break;
+      }
+    }
+    return count;
+  }
+
+  #spend(): void {
+    if (this.#budget.left-- <= 0) throw new OutOfBudget();
   }
 
   /** Narrows by all that must hold. The choices that are left open, or undefined on a contradiction. */
@@ -159,7 +185,7 @@ class Search {
   }
 
   #reduceLiteral(literal: Literal): Formula {
-    if (this.#budget.left-- <= 0) throw new OutOfBudget();
+    this.#spend();
     const { variable, region } = literal;
     const now = this.#regions[variable.index] ?? variable.domain;
     if (isWithin(now, region)) return TRUE;
