@@ -33,6 +33,18 @@ export interface PluginFinder {
   find(name: string): PluginPackage | PluginProblem;
   /** Names that `use` may name. */
   readonly allowed: ReadonlySet<string>;
+  /** What was settled, as data: another thread makes the same finder of it. */
+  readonly settled: SettledPlugins;
+}
+
+/** Which packages may load, settled once for the policies of one directory. */
+export interface SettledPlugins {
+  readonly directory: string;
+  readonly allowed: readonly string[];
+  /** The nearest `package.json`. */
+  readonly project?: string;
+  /** The plugin package that the directory itself belongs to. */
+  readonly own?: string;
 }
 
 /**
@@ -50,8 +62,21 @@ export function createPluginFinder(directory: string, allow: readonly string[]):
     if (own !== undefined) allowed.add(own);
     for (const name of Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies })) allowed.add(name);
   }
+  return finderOf({
+    directory,
+    allowed: [...allowed],
+    ...(project === undefined ? {} : { project }),
+    ...(own === undefined ? {} : { own }),
+  });
+}
+
+/** The finder of what was settled before. */
+export function finderOf(settled: SettledPlugins): PluginFinder {
+  const { directory, project, own } = settled;
+  const allowed = new Set(settled.allowed);
   return {
     allowed,
+    settled,
     find(name) {
       if (!allowed.has(name)) {
         const where =
