@@ -59,8 +59,9 @@ export class SlowStartGate {
       this.#startedAt[slot] = from;
       turns[slot] = 0;
     }
-    turns[slot] = Math.min(MOST_SAVED, turns[slot]! + share);
-    return turns[slot]! >= 1;
+    const saved = Math.min(MOST_SAVED, turns[slot]! + share);
+    turns[slot] = saved;
+    return saved >= 1;
   }
 
   /** The endpoint was picked. */

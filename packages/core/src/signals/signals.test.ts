@@ -331,7 +331,9 @@ test('asynchronous signals of requests that wait side by side each see their own
     },
     ['later'],
   );
-  const outcomes = [11, 22].map((promptTokensExact) => t.core.router.route(request({ body: { promptTokensExact } })));
+  const outcomes = [11, 22].map(async (promptTokensExact) =>
+    t.core.router.route(request({ body: { promptTokensExact } })),
+  );
   for (const open of gates) open();
   const seen = (await Promise.all(outcomes)).map(({ decision }) => decision.signals['later']);
   expect(seen).toEqual([11, 22]);
