@@ -116,7 +116,7 @@ export class CounterExampleSearch {
     return { tried, found: undefined };
   }
 
-  /** What the request shows against the ensure, without the facts that it shows the same without. */
+  /** What the request shows against the ensure, without the facts without which the same rule decides. */
   #try(ensure: PolicyEnsure, facts: Facts, stage: Stage): CounterExample | undefined {
     let shown = this.#against(ensure, facts, stage);
     if (shown === undefined) return undefined;
@@ -125,7 +125,7 @@ export class CounterExampleSearch {
       const fewer = new Map(needed);
       fewer.delete(id);
       const again = this.#concerns(ensure, fewer) ? this.#against(ensure, fewer, stage) : undefined;
-      if (again === undefined) continue;
+      if (again?.decided?.label !== shown.decided?.label || again === undefined) continue;
       needed = fewer;
       shown = again;
     }

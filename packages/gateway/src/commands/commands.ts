@@ -9,12 +9,14 @@ import { keyHashCommand, keyNewCommand } from './key.ts';
 import { lspCommand } from './lsp.ts';
 import { pluginNewCommand } from './plugin-new.ts';
 import { serveCommand } from './serve.ts';
+import { testCommand } from './test.ts';
 
 /** Every subcommand, in the order the help lists them. */
 export const COMMANDS: readonly Command[] = Object.freeze([
   devCommand,
   serveCommand,
   checkCommand,
+  testCommand,
   fmtCommand,
   lspCommand,
   explainCommand,
