@@ -74,8 +74,16 @@ const optionsOf = (value: unknown): ClientOptions => {
   return { docsUrl: value.docsUrl };
 };
 
-/** Lets the messages that have arrived be read, so that a cancellation is seen before the work begins. */
-const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+/**
+ * Lets a cancellation or a change that has arrived behind a request be read before the work begins. The first turn is that of the request
+ * itself, the second that of the next message.
+ */
+const nextTurn = async (): Promise<void> => {
+  await turn();
+  await turn();
+};
 
 const cancelled = (): ResponseError => new ResponseError(LSPErrorCodes.RequestCancelled, 'the request was cancelled');
 

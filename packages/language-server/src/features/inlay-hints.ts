@@ -102,5 +102,5 @@ export const inlayHints = (
       });
     }
   });
-  return hints;
+  return hints.toSorted(({ position: a }, { position: b }) => a.line - b.line || a.character - b.character);
 };
