@@ -88,6 +88,43 @@ describe('check', () => {
     expect((await run('check', '--strict', file)).code).toBe(1);
   });
 
+  test('a rule that no request reaches is found with an example, and what is proved is told on demand', async () => {
+    const rules = [
+      'route "hard" when complexity > 50 to tier "70B"',
+      'route "harder" when complexity > 80 to tier "70B"',
+      'route "code" when prompt matches r"\\bTypeError\\b" to tier "70B"',
+      'route "streams" when stream to tier "8B"',
+      'default to tier "8B"',
+      'ensure "hard ones go to the large model" when complexity > 60 always to tier "70B"',
+    ];
+    const file = write('reach.route', TIERS + rules.join('\n'));
+    const found = await run('check', file);
+    expect(found.code).toBe(0);
+    expect(found.err).toContain('reach.route:4:1');
+    expect(found.err).toMatch(/warning\[W0502\].*\n[^]*for example `complexity = 81` meets both/);
+    expect(found.err).not.toContain('W0505');
+    expect((await run('check', '--overlap', file)).err).toContain('W0505');
+    expect((await run('check', '--budget', '0', file)).out).toBe('the policy is in order\n');
+    const { out } = await run('check', '--verdicts', file);
+    expect(out).toMatch(/route "harder" +shadowed\n/);
+    expect(out).toMatch(/route "code" +not proved +depends on `prompt matches/);
+    expect(out).toMatch(/ensure "hard ones go to the large model" +proved\n/);
+    const json = JSON.parse((await run('check', '--verdicts', '--format', 'json', file)).out) as {
+      verdicts: { label: string; verdict: string; witness?: { text: string } }[];
+    };
+    expect(json.verdicts.find(({ label }) => label === 'hard')).toMatchObject({
+      verdict: 'reachable',
+      witness: { text: 'complexity = 51' },
+    });
+  });
+
+  test('an `ensure` that does not hold is an error with a counter-example', async () => {
+    const rules = 'default to tier "8B"\nensure "never the small one" when complexity > 60 never to tier "8B"\n';
+    const { code, err } = await run('check', write('ensured.route', TIERS + rules));
+    expect(code).toBe(1);
+    expect(err).toMatch(/error\[E0420\]: "never the small one" does not hold[^]*for example `complexity = 61`/);
+  });
+
   test('--fix makes the safe fixes and keeps the rest of the file', async () => {
     const file = write(
       'fix.route',
@@ -133,6 +170,7 @@ describe('usage', () => {
       ['check', '--wrong', 'x'],
       ['check'],
       ['check', '--format', 'xml', 'x'],
+      ['check', '--budget', 'much', 'x'],
     ]) {
       const { code, err } = await run(...args);
       expect(code, args.join(' ')).toBe(2);

@@ -85,7 +85,7 @@ export type { Analysis, AnalyseOptions, RuleVerdict } from './analysis/analyse-p
 export type { EnsureVerdict } from './analysis/ensures.ts';
 export { DEFAULT_BUDGET } from './analysis/question.ts';
 export { withAnalysis } from './analysis/with-analysis.ts';
-export type { AnalysedResult } from './analysis/with-analysis.ts';
+export type { Analysable } from './analysis/with-analysis.ts';
 export type { Witness } from './analysis/witness.ts';
 export type { GivenEndpoint, Outcome, PolicyChecks, PolicyEnsure, PolicyTest } from './policy-checks.ts';
 export { buildSemanticModel } from './semantic-model/semantic-model.ts';

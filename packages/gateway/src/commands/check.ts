@@ -1,12 +1,14 @@
-import type { Diagnostic, Sources } from '@signalbox/policy';
+import type { Analysis, Diagnostic, Sources } from '@signalbox/policy';
 import {
   applyFixes,
+  DEFAULT_BUDGET,
   hasErrors,
   renderAnnotations,
-  renderJson,
   renderSarif,
   renderText,
   sortDiagnostics,
+  toJsonReport,
+  withAnalysis,
 } from '@signalbox/policy';
 import { isSignalboxError } from '@signalbox/plugin-api';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -26,10 +28,13 @@ export const checkCommand: Command = {
   arity: [1, Infinity],
   help: `
 Compiles each policy as the server would and prints every finding at once. Nothing is started and no plugin code runs.
+Then decides which rules no request can reach, which conditions never or always hold, whether every request meets a rule, and whether each
+\`ensure\` holds, with a request for an example; where that cannot be decided, it is "not proved".
 
   signalbox check policy.route
   signalbox check --format sarif policies/*.route > findings.sarif
   signalbox check --fix policy.route           make the fixes that are safe, then report what is left
+  signalbox check --verdicts policy.route      also say of each rule and ensure what was proved, with a request that reaches it
 
 Exit code 0: no error. 1: errors (with --deny-warnings also warnings). 2: wrong usage.
 Each finding has a code; signalbox explain-code E0203 tells more about it.`,
@@ -42,6 +47,13 @@ Each finding has a code; signalbox explain-code E0203 tells more about it.`,
     'deny-warnings': { type: 'boolean', help: 'exit 1 on warnings too' },
     strict: { type: 'boolean', help: 'a policy without a default is an error' },
     fix: { type: 'boolean', help: 'make the fixes that are safe to make by machine' },
+    overlap: { type: 'boolean', help: 'report rules of which some request meets two' },
+    verdicts: { type: 'boolean', help: 'what was proved of each rule and ensure (with text and json)' },
+    budget: {
+      type: 'string',
+      value: 'STEPS',
+      help: `steps for each question of the analysis, ${DEFAULT_BUDGET} by default; 0 leaves the analysis out`,
+    },
     'allow-plugin': {
       type: 'string',
       multiple: true,
@@ -53,6 +65,7 @@ Each finding has a code; signalbox explain-code E0203 tells more about it.`,
     const format = input.text('format') ?? 'text';
     if (!FORMATS.includes(format))
       throw new UsageError(`--format must be one of ${FORMATS.join(', ')}, got "${format}"`);
+    const budget = wholeNumber(input.text('budget') ?? String(DEFAULT_BUDGET), '--budget');
     const loader = createPolicyLoader({
       cwd: terminal.cwd,
       allowPlugins: input.texts('allow-plugin'),
@@ -62,6 +75,7 @@ Each finding has a code; signalbox explain-code E0203 tells more about it.`,
     const sources = new Map<string, string>();
     const notices: string[] = [];
     const unreadable: string[] = [];
+    const analyses: AnalysedFile[] = [];
     let fixed = 0;
     for (const path of input.positionals) {
       let loaded: LoadedPolicy;
@@ -79,12 +93,24 @@ Each finding has a code; signalbox explain-code E0203 tells more about it.`,
           loaded = loader.load(path);
         }
       }
-      for (const finding of loaded.diagnostics) diagnostics.push(finding);
+      const analysed: LoadedPolicy & { readonly analysis?: Analysis } =
+        budget === 0 ? loaded : withAnalysis(loaded, { budget, overlap: input.flag('overlap') });
+      for (const finding of analysed.diagnostics) diagnostics.push(finding);
+      if (analysed.analysis !== undefined) analyses.push({ path, analysis: analysed.analysis });
       for (const notice of loaded.notices) notices.push(notice);
       for (const [file, text] of loaded.sources) sources.set(file, text);
     }
     if (fixed > 0) terminal.err(`made ${fixed} ${fixed === 1 ? 'fix' : 'fixes'}\n`);
-    report(format, sortDiagnostics(diagnostics), sources, input.positionals.length - unreadable.length, terminal);
+    report(
+      {
+        format,
+        diagnostics: sortDiagnostics(diagnostics),
+        sources,
+        files: input.positionals.length - unreadable.length,
+      },
+      input.flag('verdicts') ? analyses : [],
+      terminal,
+    );
     for (const message of unreadable) terminal.err(`signalbox check: ${message}\n`);
     for (const notice of notices) terminal.err(`note: ${notice}\n`);
     const warned = diagnostics.some(({ severity }) => severity === 'warning');
@@ -93,20 +119,78 @@ Each finding has a code; signalbox explain-code E0203 tells more about it.`,
   },
 };
 
+interface AnalysedFile {
+  readonly path: string;
+  readonly analysis: Analysis;
+}
+
+interface Findings {
+  readonly format: string;
+  readonly diagnostics: readonly Diagnostic[];
+  readonly sources: Sources;
+  /** How many policies were read. */
+  readonly files: number;
+}
+
 function report(
-  format: string,
-  diagnostics: readonly Diagnostic[],
-  sources: Sources,
-  files: number,
+  { format, diagnostics, sources, files }: Findings,
+  analyses: readonly AnalysedFile[],
   terminal: Parameters<Command['run']>[1],
 ): void {
-  if (format === 'json') return terminal.out(`${renderJson(diagnostics, sources).trimEnd()}\n`);
+  if (format === 'json') {
+    const verdicts = analyses.length === 0 ? {} : { verdicts: analyses.flatMap(verdictsOf) };
+    const whole = { ...toJsonReport(diagnostics, sources), ...verdicts };
+    return terminal.out(`${JSON.stringify(whole, null, 2)}\n`);
+  }
   if (format === 'sarif')
     return terminal.out(`${renderSarif(diagnostics, sources, { toolVersion: VERSION }).trimEnd()}\n`);
   if (format === 'github') return terminal.out(renderAnnotations(diagnostics, sources));
+  for (const analysed of analyses) terminal.out(verdictsText(analysed));
   if (diagnostics.length > 0) return terminal.err(renderText(diagnostics, sources, { color: terminal.colour }));
   if (files === 0) return;
   return terminal.out(`${files === 1 ? 'the policy is' : `${files} policies are`} in order\n`);
+}
+
+/** What was proved, for other programs. */
+function verdictsOf({ path, analysis }: AnalysedFile): readonly object[] {
+  return [
+    ...analysis.rules.map(({ label, phase, verdict, reason, witness }) => ({
+      kind: phase,
+      label,
+      verdict,
+      reason,
+      witness,
+    })),
+    ...analysis.ensures.map(({ label, verdict, reason, witness }) => ({
+      kind: 'ensure',
+      label,
+      verdict,
+      reason,
+      witness,
+    })),
+  ].map((verdict) => ({ file: path, ...verdict }));
+}
+
+function verdictsText({ path, analysis }: AnalysedFile): string {
+  const rows = [
+    ...analysis.rules.map((rule) => ({ ...rule, of: rule.phase === 'admission' ? 'admission' : 'route' })),
+    ...analysis.ensures.map((ensure) => ({ ...ensure, of: 'ensure' })),
+  ].map(({ of, label, verdict, reason, witness }) => {
+    const told = [reason ?? '', witness === undefined ? '' : witness.text].filter((part) => part !== '').join(': ');
+    return [`  ${of} ${JSON.stringify(label)}`, verdict.replace('_', ' '), told] as const;
+  });
+  const width = (column: 0 | 1): number => Math.max(0, ...rows.map((row) => row[column].length)) + 2;
+  const lines = rows.map(([rule, verdict, told]) =>
+    `${rule.padEnd(width(0))}${verdict.padEnd(width(1))}${told}`.trimEnd(),
+  );
+  return `${path}\n${lines.join('\n')}\n`;
+}
+
+function wholeNumber(text: string, option: string): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value))
+    throw new UsageError(`${option} takes a whole number, got "${text}"`);
+  return value;
 }
 
 function writeFixes(cwd: string, diagnostics: readonly Diagnostic[]): number {

@@ -61,7 +61,11 @@ const SIGNALS: readonly FiniteSignal[] = [
       '(max_tokens ?? 5) - 5 < 0',
     ],
   },
-  { name: 'stream', representatives: [true, false], conditions: ['stream', 'stream == true', 'stream == (not stream)'] },
+  {
+    name: 'stream',
+    representatives: [true, false],
+    conditions: ['stream', 'stream == true', 'stream == (not stream)'],
+  },
   {
     name: 'json_schema',
     representatives: [true, false, undefined],

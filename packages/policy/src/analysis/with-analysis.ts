@@ -7,16 +7,22 @@ import type { Span } from '../syntax/span.ts';
 import { analysePolicy } from './analyse-policy.ts';
 import type { Analysis, AnalyseOptions } from './analyse-policy.ts';
 
-export type AnalysedResult = CompileResult & {
-  /** Present with the program. */
-  readonly analysis?: Analysis;
-};
+/** The parts of what the compiler gives that the analysis takes up. */
+export type Analysable = {
+  readonly [part in 'program' | 'checks' | 'allowed']?: CompileResult[part] | undefined;
+} & Pick<CompileResult, 'diagnostics'>;
 
 /**
  * What the compiler found together with what the analysis finds, one finding for each fault: where the checker sees from the order of
  * statements alone what the analysis proves, the checker's stays, and of a missing default the one with an example. `@allow` holds for both.
  */
-export function withAnalysis(compiled: CompileResult, options: Omit<AnalyseOptions, 'checks'> = {}): AnalysedResult {
+export function withAnalysis<Compiled extends Analysable>(
+  compiled: Compiled,
+  options: Omit<AnalyseOptions, 'checks'> = {},
+): Compiled & {
+  /** Present with the program. */
+  readonly analysis?: Analysis;
+} {
   const { program, checks, allowed = { dropped: [], unused: [] } } = compiled;
   if (program === undefined) return compiled;
   const analysis = analysePolicy(program, { ...options, ...(checks === undefined ? {} : { checks }) });
@@ -30,7 +36,7 @@ export function withAnalysis(compiled: CompileResult, options: Omit<AnalyseOptio
   const { kept: own, unused } = applyAllowances(found, allowed.unused);
   const pointless = unused.filter((allowance) => isPointless(allowance, analysis, options)).map(unusedAllowance);
   const all = [...kept, ...own, ...pointless];
-  const main = compiled.files[0]?.path;
+  const main = program.files[0]?.path;
   const inMain = all.filter(({ span }) => span.file === main);
   const elsewhere = all.filter(({ span }) => span.file !== main);
   return { ...compiled, diagnostics: [...sortDiagnostics(inMain), ...sortDiagnostics(elsewhere)], analysis };

@@ -4,7 +4,7 @@ export const lintCodes = {
     severity: 'warning',
     title: 'unreachable rule',
     explanation:
-      'Every request that reaches this place has been decided above: by a `default`, a rule without `when`, or rules that together cover all.',
+      'Every request that would come here has been decided above: by a `default`, a rule without `when`, `reject` rules, or rules that together take all of it. Those rules are shown beside it. A `queue` and a rule with `else next` keep nothing from the rules below.',
     bad: 'default to any\nroute "late" when stream to any',
     good: 'route "early" when stream to any\ndefault to any',
   },
@@ -12,35 +12,38 @@ export const lintCodes = {
     severity: 'warning',
     title: 'shadowed rule',
     explanation:
-      'The condition implies that of an earlier rule, which therefore always wins. The witness is a request that meets both.',
+      'The condition implies that of one earlier rule, which therefore always wins. The example is a request that meets both.',
     bad: 'route "a" when complexity > 50 to any\nroute "b" when complexity > 80 to any\ndefault to any',
     good: 'route "b" when complexity > 80 to any\nroute "a" when complexity > 50 to any\ndefault to any',
   },
   W0503: {
     severity: 'warning',
     title: 'condition that can never hold',
-    explanation: 'No request meets all parts of the condition at once.',
+    explanation:
+      'For no request is the condition, or the part of it that is shown, known to be true: its parts exclude each other, a value lies outside of what the signal can be, or the condition is unknown whatever comes. Decided exactly over numbers (whole ones where the signal is a count of things), enumerations, strings and booleans.',
     bad: 'route when complexity > 80 and complexity < 50 to any\ndefault to any',
     good: 'route when complexity > 50 and complexity < 80 to any\ndefault to any',
   },
   W0504: {
     severity: 'warning',
     title: 'condition that always holds',
-    explanation: 'Every request meets the condition.',
+    explanation: 'Every request meets the condition, or the part of it that is shown, which therefore can be left out.',
     bad: 'route when complexity >= 0 to any',
     good: 'route to any',
   },
   W0505: {
     severity: 'warning',
     title: 'overlapping rules',
-    explanation: 'Some request meets both conditions, so the order of the rules matters. Reported when asked for.',
+    explanation:
+      'Some request, given as an example, meets both conditions, so the order of the rules matters. Reported by `signalbox check --overlap` only; a `default` overlaps with everything and is not reported.',
     bad: 'route "a" when complexity > 50 to any\nroute "b" when stream to any\ndefault to any',
     good: 'route "a" when complexity > 50 and not stream to any\nroute "b" when stream to any\ndefault to any',
   },
   W0506: {
     severity: 'warning',
     title: 'no default',
-    explanation: 'A request that meets no rule is answered by 503 `no_route`. With `--strict` this is an error.',
+    explanation:
+      'A request that meets no rule is answered by 503 `no_route`; an example is given. Where it is proved that every request meets some rule, nothing is reported. With `--strict` a missing `default` is an error in any case.',
     bad: 'route when stream to any',
     good: 'route when stream to any\ndefault to any',
   },
@@ -135,8 +138,8 @@ export const lintCodes = {
     title: '`ensure` that could not be proved',
     explanation:
       'A part of the policy lies outside what can be decided exactly (a regular expression, a plugin predicate), or the budget ran out.',
-    bad: 'ensure "a" when prompt matches r"x" never to tier "us"',
-    good: 'ensure "a" when tenant.region == "eu" never to tier "us"',
+    bad: 'route when prompt matches r"\\bsecret\\b" to tier "us"\ndefault to tier "eu"\nensure "a" never to tier "us"',
+    good: 'route when tenant.region == "us" to tier "us"\ndefault to tier "eu"\nensure "a" when tenant.region == "eu" never to tier "us"',
   },
   W0520: {
     severity: 'warning',
