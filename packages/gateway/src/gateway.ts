@@ -21,6 +21,8 @@ import type { KeyRing } from './keys/key-ring.ts';
 import { keyFiles, loadKeys } from './keys/load-keys.ts';
 import type { LoadedPolicy, PolicyLoader } from './policy/load-policy.ts';
 import { createPolicyLoader, findingsText } from './policy/load-policy.ts';
+import { testPolicy } from './policy-tests/policy-gate.ts';
+import type { GateReport } from './policy-tests/policy-gate.ts';
 import { createPolicyWatcher } from './policy/policy-watcher.ts';
 import { unfedProperties } from './policy/unfed-properties.ts';
 import { watchEventLoop } from './overload-guard.ts';
@@ -207,6 +209,8 @@ class RunningGateway implements Gateway {
       this.#host = splitListen(this.#options.listen ?? loaded.program.definitions.gateway.listen).host;
       const keys = this.#loadKeys(loaded.program);
       this.#follow(loaded);
+      const gate = await this.#test(loaded);
+      if (!gate.passed) throw new PolicyRefused(this.#options.policyPath, this.startFindings + gate.text);
       this.#activate(await this.#prepare(loaded), keys);
       const definition = this.definition;
       this.#started = definition;
@@ -363,6 +367,8 @@ class RunningGateway implements Gateway {
       this.#setTls(tls);
       return { ...this.#reportOf(true, false, findings, text), keysChanged };
     }
+    const gate = await this.#test(loaded);
+    if (!gate.passed) return { ...this.#reportOf(false, false, findings, text + gate.text), failedTests: gate.failed };
     this.#activate(await this.#prepare(loaded), keys);
     this.#setTls(tls);
     const notes = this.#started === undefined ? '' : startOnlyNotes(this.#started, this.definition);
@@ -379,8 +385,18 @@ class RunningGateway implements Gateway {
       policy: active?.id ?? '',
       generation: active?.generation ?? 0,
       diagnostics,
+      failedTests: [],
       text,
     };
+  }
+
+  async #test(loaded: LoadedPolicy): Promise<GateReport> {
+    const plugins = await Promise.all([...loaded.packages.values()].map(importPlugin));
+    return testPolicy(loaded, {
+      plugins: [...BUILTIN_PLUGINS, ...plugins],
+      colour: this.#options.colour ?? false,
+      now: () => systemClock.now(),
+    });
   }
 
   async #prepare(loaded: LoadedPolicy): Promise<PolicyVersion> {

@@ -21,6 +21,7 @@ const source: AdminSource = {
       policy: 'abc',
       generation: 2,
       diagnostics: [],
+      failedTests: [],
       text: 'E0201 …',
     });
   },

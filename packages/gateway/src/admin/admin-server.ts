@@ -31,7 +31,9 @@ export interface ReloadReport {
   readonly policy: string;
   readonly generation: number;
   readonly diagnostics: readonly unknown[];
-  /** The diagnostics as people read them. */
+  /** Tests of the policy that kept it from being put in force. */
+  readonly failedTests: readonly unknown[];
+  /** Diagnostics and failed tests as people read them. */
   readonly text: string;
 }
 
