@@ -1,6 +1,7 @@
 import type { Clock } from '@signalbox/plugin-api';
 import { Frame } from './frame.ts';
 import { unlessFailed } from './plugins/guard.ts';
+import type { BoundAlarm } from './bound-policy.ts';
 import type { PolicyVersion } from './policy-version.ts';
 
 /** States of `define alarm`: on once the condition has held for as long as it says, off when `until` holds (or the condition ends). */
@@ -8,8 +9,8 @@ export interface Alarms {
   /** Undefined before the alarm's first sample. */
   value(name: string): boolean | undefined;
   values(): ReadonlyMap<string, boolean>;
-  /** Looks at every alarm of the version. */
-  sample(version: PolicyVersion, clock: Clock): void;
+  /** Looks at every alarm of the versions; of a name that several define, the first one's counts. */
+  sample(versions: readonly PolicyVersion[], clock: Clock): void;
   /** Forgets alarms that are not among these. */
   keep(names: readonly string[]): void;
 }
@@ -21,25 +22,19 @@ export function createAlarms(): Alarms {
     value: (name) => states.get(name)?.on,
     values: () => new Map([...states].map(([name, state]) => [name, state.on])),
 
-    sample(version, clock) {
-      const frame = new Frame(version.policy.shape);
-      frame.nowMs = clock.now();
-      frame.epochMs = clock.epochMs();
-      for (const { index, numeric, produce } of version.policy.signals) {
-        const value = unlessFailed(() => produce(frame));
-        if (numeric) frame.n[index] = typeof value === 'number' ? value : Number.NaN;
-        else frame.v[index] = value;
-      }
-      for (const alarm of version.policy.alarms) {
-        const state = states.get(alarm.name) ?? { on: false, trueSinceMs: Number.NaN };
-        states.set(alarm.name, state);
-        const { when, until } = alarm;
-        const holds = unlessFailed(() => when(frame)) === true;
-        if (!holds) state.trueSinceMs = Number.NaN;
-        else if (state.trueSinceMs !== state.trueSinceMs) state.trueSinceMs = frame.nowMs;
-        if (state.on) {
-          if (until === undefined ? !holds : unlessFailed(() => until(frame)) === true) state.on = false;
-        } else if (holds && frame.nowMs - state.trueSinceMs >= alarm.forMs) state.on = true;
+    sample(versions, clock) {
+      const looked = new Set<string>();
+      for (const version of versions) {
+        const { policy } = version;
+        const alarms = policy.alarms.filter(({ name }) => !looked.has(name));
+        if (alarms.length === 0) continue;
+        const frame = filledFrame(version, clock);
+        for (const alarm of alarms) {
+          looked.add(alarm.name);
+          const state = states.get(alarm.name) ?? { on: false, trueSinceMs: Number.NaN };
+          states.set(alarm.name, state);
+          advance(state, alarm, frame);
+        }
       }
     },
 
@@ -47,4 +42,26 @@ export function createAlarms(): Alarms {
       for (const name of states.keys()) if (!names.includes(name)) states.delete(name);
     },
   };
+}
+
+/** A frame with every signal that tells of the fleet or the time. */
+function filledFrame({ policy }: PolicyVersion, clock: Clock): Frame {
+  const frame = new Frame(policy.shape);
+  frame.nowMs = clock.now();
+  frame.epochMs = clock.epochMs();
+  for (const { index, numeric, produce } of policy.signals) {
+    const value = unlessFailed(() => produce(frame));
+    if (numeric) frame.n[index] = typeof value === 'number' ? value : Number.NaN;
+    else frame.v[index] = value;
+  }
+  return frame;
+}
+
+function advance(state: { on: boolean; trueSinceMs: number }, { when, until, forMs }: BoundAlarm, frame: Frame): void {
+  const holds = unlessFailed(() => when(frame)) === true;
+  if (!holds) state.trueSinceMs = Number.NaN;
+  else if (state.trueSinceMs !== state.trueSinceMs) state.trueSinceMs = frame.nowMs;
+  if (state.on) {
+    if (until === undefined ? !holds : unlessFailed(() => until(frame)) === true) state.on = false;
+  } else if (holds && frame.nowMs - state.trueSinceMs >= forMs) state.on = true;
 }

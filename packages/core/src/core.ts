@@ -14,6 +14,7 @@ import { explain } from './explain/explain.ts';
 import type { Explanation } from './explain/explain.ts';
 import { createFirstTokenMeter } from './first-token-meter.ts';
 import { Fleet } from './fleet/fleet.ts';
+import { fleetDifference } from './fleet/same-fleet.ts';
 import { Frame } from './frame.ts';
 import type { GivenValues } from './given-values.ts';
 import type { EndpointStatus, EngineSample } from './fleet/fleet.ts';
@@ -25,6 +26,7 @@ import type { Standing } from './limits.ts';
 import { LiveRequest, RefusedRequest } from './live-request.ts';
 import type { RequestServices } from './live-request.ts';
 import { OVERLOADED, Pipeline, wholeSeconds } from './pipeline.ts';
+import type { Outcome } from './pipeline.ts';
 import { createPluginGuard, refusalFor } from './plugins/guard.ts';
 import { createInstanceRegistry } from './plugins/instance-registry.ts';
 import { openFrame, PolicyVersion } from './policy-version.ts';
@@ -37,6 +39,10 @@ import type { EndpointTarget, ModelInfo, Router, RouteOutcome, RouteRequest } fr
 import { withinReach } from './scheduler.ts';
 import type { Scheduler } from './scheduler.ts';
 import { createSeededRandom, spread } from './seeded-random.ts';
+import { decideInShadow, verdictOf } from './shadow.ts';
+import type { Shadow, ShadowDecision } from './shadow.ts';
+import { goesByCanary, isSampled } from './trial-share.ts';
+import type { Canary } from './trial-share.ts';
 import { PRIORITIES, sessionKeyOf } from './signals/signal-producers.ts';
 
 export interface CoreOptions {
@@ -97,6 +103,23 @@ export interface Core {
   /** Lets go of a prepared version that is not to be put in force. */
   discard(version: PolicyVersion): void;
   readonly active: PolicyVersion | undefined;
+  /**
+   * Lets a share of the requests to come go by a prepared version (`goesByCanary`), until it is put in force, another is, or the canary is
+   * ended. Throws a SignalboxError `fleet_differs` if it defines another fleet than the version in force.
+   */
+  startCanary(canary: Canary): void;
+  /** No new request goes by the canary; those under way do to their end. */
+  endCanary(): void;
+  readonly canary: Canary | undefined;
+  /**
+   * Has a prepared version decide requests of the version in force along with it, without effect, in place of the shadow before. Throws a
+   * SignalboxError `fleet_differs`, or `shadow_async` for a version that would have to wait for its signals.
+   */
+  startShadow(shadow: Shadow): void;
+  endShadow(): void;
+  readonly shadow: Shadow | undefined;
+  /** Versions in force, on trial or still needed by a request, oldest first. */
+  versions(): readonly PolicyVersion[];
   /** Why a request would go where, on the fleet as it stands. Changes no state. */
   explain(request: RouteRequest): Explanation;
   /**
@@ -151,6 +174,8 @@ class RoutingCore implements Core {
     { readonly place: BoundQueue; readonly fairKey: string; readonly input: number; readonly output: number }
   >();
   #active: PolicyVersion | undefined;
+  #canary: Canary | undefined;
+  #shadow: Shadow | undefined;
   #generation = 0;
   #seed: number;
   #waking = false;
@@ -254,14 +279,89 @@ class RoutingCore implements Core {
     this.#active = version;
     version.enforce();
     before?.supersede();
-    this.#alarms.keep(version.policy.alarms.map((alarm) => alarm.name));
-    this.#queues.keep(queueKeys(version.policy));
-    this.#startAlarms();
+    if (this.#canary !== undefined) this.endCanary();
+    const shadow = this.#shadow?.version;
+    if (shadow !== undefined && (shadow === version || differenceOfFleets(shadow, version) !== undefined))
+      this.endShadow();
+    this.#tend();
     this.#wake();
   }
 
+  get canary(): Canary | undefined {
+    return this.#canary;
+  }
+
+  get shadow(): Shadow | undefined {
+    return this.#shadow;
+  }
+
+  startCanary(canary: Canary): void {
+    this.#checkTrial(canary.version, 'canary');
+    if (this.#canary !== undefined) this.endCanary();
+    this.#canary = canary;
+    this.#tend();
+  }
+
+  endCanary(): void {
+    const version = this.#canary?.version;
+    this.#canary = undefined;
+    if (version !== undefined) this.discard(version);
+    this.#tend();
+  }
+
+  startShadow(shadow: Shadow): void {
+    this.#checkTrial(shadow.version, 'shadow');
+    if (shadow.version.policy.asyncSignals.length > 0)
+      throw new SignalboxError(
+        'the policy reads signals of plugins that answer later; a shadow decides at once, so it cannot take part',
+        { code: 'shadow_async', source: 'gateway' },
+      );
+    if (this.#shadow !== undefined) this.endShadow();
+    this.#shadow = shadow;
+    this.#tend();
+  }
+
+  endShadow(): void {
+    const version = this.#shadow?.version;
+    this.#shadow = undefined;
+    if (version !== undefined) this.discard(version);
+    this.#tend();
+  }
+
+  versions(): readonly PolicyVersion[] {
+    return [...this.#versions];
+  }
+
+  #checkTrial(version: PolicyVersion, as: 'canary' | 'shadow'): void {
+    if (this.#active === undefined)
+      throw new SignalboxError('no policy is in force', { code: 'no_policy', source: 'gateway' });
+    if (version.retired || version === this.#active)
+      throw new SignalboxError(`a version ${version.retired ? 'that was discarded' : 'in force'} cannot be a ${as}`, {
+        code: 'version_retired',
+        source: 'gateway',
+      });
+    const difference = differenceOfFleets(version, this.#active);
+    if (difference === undefined) return;
+    throw new SignalboxError(
+      `the policy cannot be a ${as}: ${difference}, and it decides on the fleet of the policy in force. Put the change of the fleet in force first, by an edit of the policy file.`,
+      { code: 'fleet_differs', source: 'gateway' },
+    );
+  }
+
+  /** Keeps the alarms and queues of every version that decides, and no others. */
+  #tend(): void {
+    const deciding = this.#deciding();
+    this.#alarms.keep(deciding.flatMap(({ policy }) => policy.alarms.map((alarm) => alarm.name)));
+    this.#queues.keep(new Set(deciding.flatMap(({ policy }) => [...queueKeys(policy)])));
+    this.#startAlarms();
+  }
+
+  #deciding(): PolicyVersion[] {
+    return [this.#active, this.#canary?.version, this.#shadow?.version].filter((version) => version !== undefined);
+  }
+
   discard(version: PolicyVersion): void {
-    if (version !== this.#active) version.supersede();
+    if (!this.#deciding().includes(version)) version.supersede();
   }
 
   explain(request: RouteRequest): Explanation {
@@ -281,7 +381,7 @@ class RoutingCore implements Core {
     state.shortlistSize = this.fleet.slotLimit;
     try {
       fillSignals(state, this.#services.learned);
-      return explain(state, this.#services);
+      return explain(state, { ...this.#services, queueDepth: (place) => this.#queues.depth(place) });
     } catch (error) {
       const { message, status } = refusalFor(error);
       throw new SignalboxError(`requests like this are refused: ${message}`, {
@@ -362,15 +462,18 @@ class RoutingCore implements Core {
     this.#cancelAlarmTick?.();
     this.#cancelTick = undefined;
     this.#cancelAlarmTick = undefined;
-    this.#active?.supersede();
+    const deciding = this.#deciding();
     this.#active = undefined;
+    this.#canary = undefined;
+    this.#shadow = undefined;
+    for (const version of deciding) version.supersede();
   }
 
   // --- requests
 
   #route(request: RouteRequest): RouteOutcome | Promise<RouteOutcome> {
-    const version = this.#active;
-    if (version === undefined) {
+    const active = this.#active;
+    if (active === undefined) {
       throw new SignalboxError('no policy is in force; ask `ready()` before routing', {
         code: 'no_policy',
         source: 'gateway',
@@ -378,7 +481,10 @@ class RoutingCore implements Core {
       });
     }
     this.#seed = (this.#seed + 1) >>> 0;
-    const state = this.#open(version, request, spread(this.#seed));
+    const seed = spread(this.#seed);
+    const canary = this.#canary;
+    const version = canary !== undefined && goesByCanary(canary, request, seed) ? canary.version : active;
+    const state = this.#open(version, request, seed);
     this.#meter.count(state.frame.nowMs);
     this.#bringFleetTo(state.frame.nowMs);
     try {
@@ -418,14 +524,33 @@ class RoutingCore implements Core {
   #decide(state: RequestState): RouteOutcome | Promise<RouteOutcome> {
     const { frame } = state;
     if (frame.nowMs >= state.deadlineMs) return this.#refused(state, TOO_LATE);
-    const startMs = frame.nowMs;
     state.atDoor = true;
-    const outcome = this.#services.pipeline.decide(state);
+    const shadow = this.#shadow;
+    const compares = shadow !== undefined && state.version === this.#active && isSampled(shadow.share, frame.seed);
+    const outcome = compares ? this.#decideBoth(state, shadow) : this.#services.pipeline.decide(state);
     state.atDoor = false;
-    state.decideMs = this.#clock.now() - startMs;
+    state.decideMs += this.#clock.now() - frame.nowMs;
     if (outcome === 'leased') return new LiveRequest(state, this.#services);
     if (outcome === 'queued') return this.#wait(state);
     return this.#refused(state, state.refusal ?? TOO_LATE);
+  }
+
+  /** The shadow first, so that both see the fleet without this request. Its time is not the decision's. */
+  #decideBoth(state: RequestState, { version, onCompared }: Shadow): Outcome {
+    const startMs = this.#clock.now();
+    const { fleet, learned, pipeline } = this.#services;
+    const shadow: ShadowDecision = decideInShadow(version, state, { fleet, learned, pipeline }, this.#clock.epochMs());
+    const tookMs = this.#clock.now() - startMs;
+    state.decideMs = -tookMs;
+    const outcome = pipeline.decide(state);
+    const inForce = verdictOf(state, outcome, fleet);
+    onCompared({
+      requestId: state.requestId,
+      inForce,
+      ...('verdict' in shadow ? { shadow: shadow.verdict } : shadow),
+      tookMs,
+    });
+    return outcome;
   }
 
   #refused(state: RequestState, cause: RefusalCause): RefusedRequest {
@@ -640,10 +765,10 @@ class RoutingCore implements Core {
   #startAlarms(): void {
     this.#cancelAlarmTick?.();
     this.#cancelAlarmTick = undefined;
-    const version = this.#active;
-    if (version === undefined || version.policy.alarms.length === 0 || this.#closed) return;
+    const deciding = this.#deciding();
+    if (this.#closed || deciding.every(({ policy }) => policy.alarms.length === 0)) return;
     this.#bringFleetTo(this.#clock.now());
-    this.#alarms.sample(version, this.#clock);
+    this.#alarms.sample(deciding, this.#clock);
     this.#cancelAlarmTick = this.#scheduler.setTimer(ALARM_TICK_MS, () => this.#startAlarms());
   }
 
@@ -666,6 +791,11 @@ class RoutingCore implements Core {
       return { id, ownedBy: 'signalbox', maxModelLen: longest };
     });
   }
+}
+
+/** How the fleets of two versions differ, as half a sentence; undefined where they are one. */
+function differenceOfFleets(version: PolicyVersion, inForce: PolicyVersion): string | undefined {
+  return fleetDifference(inForce.program.definitions, version.program.definitions);
 }
 
 /** Identities of all queues that the policy's rules send to. */

@@ -252,11 +252,11 @@ export function sessionKeyOf(frame: Frame): string | undefined {
 }
 
 /** Header `x-session-id`, else `metadata.session_id`, else `prompt_cache_key`. */
-export function sessionOf(frame: Frame): string | undefined {
+export function sessionOf({ request, parsed }: Pick<Frame, 'request' | 'parsed'>): string | undefined {
   return (
-    nonEmpty(frame.request?.headers['x-session-id']) ??
-    nonEmpty(frame.parsed?.metadata('session_id')) ??
-    nonEmpty(frame.parsed?.promptCacheKey)
+    nonEmpty(request?.headers['x-session-id']) ??
+    nonEmpty(parsed?.metadata('session_id')) ??
+    nonEmpty(parsed?.promptCacheKey)
   );
 }
 
