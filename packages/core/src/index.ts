@@ -1,15 +1,27 @@
 export { createCore } from './core.ts';
 export type { Core, CoreOptions, CoreStatus } from './core.ts';
 export type { QueueStatus } from './admission-queue.ts';
-export type { ExplainedCandidate, ExplainedCondition, ExplainedRule, Explanation } from './explain/explain.ts';
+export type { ExplainedCondition, ExplainedLeaf } from './explain/condition.ts';
+export type {
+  ExplainedCandidate,
+  ExplainedLimit,
+  ExplainedRecord,
+  ExplainedRule,
+  ExplainedScorer,
+  ExplainedStep,
+  Explanation,
+} from './explain/explain.ts';
 export { explainOnFleet } from './explain/explain-on-fleet.ts';
 export type { SupposedRequest } from './explain/explain-on-fleet.ts';
+export { explainRecord, isSameOutcome, outcomeText } from './explain/explain-record.ts';
 export { explanationText } from './explain/explanation-text.ts';
 export type { ExplanationTextOptions } from './explain/explanation-text.ts';
 export type { AllocateMemory } from './fleet/fleet-table.ts';
 export type { EndpointState, EndpointStatus, EngineSample, Fleet } from './fleet/fleet.ts';
 export type { PolicyVersion } from './policy-version.ts';
 export type { Scheduler } from './scheduler.ts';
+export type { Shadow, ShadowComparison, Verdict } from './shadow.ts';
+export type { Canary } from './trial-share.ts';
 export { ENGINE_FED_KEYS, INERT_KEYS, UNFED_KEYS } from './unfed-keys.ts';
 export type {
   Attempt,

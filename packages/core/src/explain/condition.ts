@@ -1,5 +1,6 @@
 import type { Value } from '@signalbox/plugin-api';
-import type { Expression, PolicyProgram, Span } from '@signalbox/policy';
+import type { Expression, PolicyProgram, Span, TraceRead } from '@signalbox/policy';
+import { signalName } from '../recorded-facts.ts';
 import { ANYTHING, bothOf, eitherOf, FALSE, notOf, TRUE } from './possible.ts';
 import type { Possible } from './possible.ts';
 
@@ -118,6 +119,12 @@ function resultOf(possible: Possible): boolean | null {
 /** What is known of a leaf of which something was not recorded. */
 export function unrecorded(missing: readonly string[], reads: ExplainedLeaf['reads'] = {}): LeafFacts {
   return { possible: ANYTHING, reads, missing };
+}
+
+/** What was read, as records and policies name it. */
+export function readName({ signals }: PolicyProgram, read: TraceRead): string {
+  const signal = read.kind === 'signal' ? signals[read.index] : undefined;
+  return signal === undefined ? read.name : signalName(signal);
 }
 
 /** The text of a span; empty where the program does not hold its file. */

@@ -70,8 +70,8 @@ test('it says which rules failed at which comparison, what removed each candidat
     text: 'prompt_tokens > 100 and stream',
     result: false,
     leaves: [
-      { text: 'prompt_tokens > 100', result: true, reads: { prompt_tokens: 250 } },
-      { text: 'stream', result: false, reads: { stream: false } },
+      { text: 'prompt_tokens > 100', result: true, reads: { prompt_tokens: 250 }, decided: false },
+      { text: 'stream', result: false, reads: { stream: false }, decided: true },
     ],
   });
   expect(e.candidates.map((one) => [one.endpoint, one.verdict])).toEqual([

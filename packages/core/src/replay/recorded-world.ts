@@ -4,7 +4,7 @@ import { interpret, operandsOf, referenceName } from '@signalbox/policy';
 import type { Column, Expression, InterpretedEvaluators, PolicyProgram } from '@signalbox/policy';
 import type { DecisionRecord } from '@signalbox/telemetry';
 import { hashed } from '../decision.ts';
-import { textAt, unrecorded, weighCondition } from '../explain/condition.ts';
+import { readName, textAt, unrecorded, weighCondition } from '../explain/condition.ts';
 import type { LeafFacts, WeighedCondition } from '../explain/condition.ts';
 import { FALSE, possibleOf, TRUE } from '../explain/possible.ts';
 import type { Fleet } from '../fleet/fleet.ts';
@@ -132,7 +132,7 @@ export class RecordedWorld {
     const { result, reads } = this.#tracer.traceExpression(leaf, this.frame, slot);
     return {
       possible: possibleOf(result),
-      reads: Object.fromEntries(reads.map((read) => [read.name, read.value ?? null])),
+      reads: Object.fromEntries(reads.map((read) => [readName(this.#program, read), read.value ?? null])),
       missing,
     };
   }

@@ -5,6 +5,9 @@ import type { BoundDestination, BoundRoute, BoundVerdict } from '../bound-policy
 import { createCore } from '../core.ts';
 import type { Core } from '../core.ts';
 import type { ExplainedCondition, WeighedCondition } from '../explain/condition.ts';
+import { explainRecord } from '../explain/explain-record.ts';
+import { scorersOf } from '../explain/explain.ts';
+import type { Explanation } from '../explain/explain.ts';
 import { isKnownTrue } from '../explain/possible.ts';
 import type { TargetPool } from '../fleet/pool.ts';
 import type { PolicyVersion } from '../policy-version.ts';
@@ -48,6 +51,8 @@ export interface Replayer {
   replay(record: DecisionRecord): ReplayedDecision;
   /** The same, and how it came about. */
   trace(record: DecisionRecord): TracedReplay;
+  /** The recorded decision explained, with this policy's rules as they come out for it. */
+  explain(record: DecisionRecord): Explanation;
   close(): void;
 }
 
@@ -159,6 +164,14 @@ class CoreReplayer implements Replayer {
     const replayed = this.#decide(record);
     this.#record = undefined;
     return { replayed, admission: this.#admission, routes: this.#routes };
+  }
+
+  explain(record: DecisionRecord): Explanation {
+    const traced = this.trace(record);
+    const route = this.#version.policy.routes.find(({ rule }) => rule.label === record.route);
+    const part = route?.steps[record.decided?.step ?? 0];
+    const scorers = this.#isOwn && part?.kind === 'destination' ? scorersOf(part) : [];
+    return explainRecord(record, { policy: this.#version.id, traced, scorers });
   }
 
   #decide(record: DecisionRecord): ReplayedDecision {
