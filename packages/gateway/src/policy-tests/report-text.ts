@@ -23,30 +23,32 @@ export function failedTestText(test: TestResult, sources: Sources, { colour }: T
   const paint = painter(colour);
   const places: readonly DiagnosticLabel[] =
     test.unmet.length === 0
-      ? [{ span: test.span, message: test.error ?? '' }]
+      ? [{ span: test.span, message: shown(test.error ?? '') }]
       : test.unmet.map(({ span }) => ({ span, message: '' }));
   const lines = test.unmet.flatMap(({ expected, actual }) => [
-    `    ${paint('green', 'expected')}  ${expected}`,
-    `    ${paint('red', 'actual')}    ${actual}`,
+    `    ${paint('green', 'expected')}  ${shown(expected)}`,
+    `    ${paint('red', 'actual')}    ${shown(actual)}`,
   ]);
   const place = indented(renderPlaces(places, sources, { color: colour }));
   const why =
     test.explanation === undefined ? '' : `\n${indented(explanationText(test.explanation, { colour }), '    ')}`;
-  return `${paint('red', '✗')} ${paint('bold', test.label)}\n${place}${lines.map((line) => `${line}\n`).join('')}${why}`;
+  return `${paint('red', '✗')} ${paint('bold', shown(test.label))}\n${place}${lines.map((line) => `${line}\n`).join('')}${why}`;
 }
 
 /** A refuted ensure, with the request that shows it. Empty for one that is not refuted. */
 export function refutedEnsureText(ensure: EnsureResult, sources: Sources, { colour }: TextOptions): string {
   if (ensure.verdict !== 'refuted') return '';
   const paint = painter(colour);
-  const witness = (ensure.witness ?? '').split('\n').map((line) => `      ${line}`);
+  const witness = (ensure.witness ?? '').split('\n').map((line) => `      ${shown(line)}`);
   const why =
     ensure.explanation === undefined ? '' : `\n${indented(explanationText(ensure.explanation, { colour }), '    ')}`;
   return [
-    `${paint('red', '✗')} ${paint('bold', ensure.label)}`,
+    `${paint('red', '✗')} ${paint('bold', shown(ensure.label))}`,
     indented(renderPlaces([{ span: ensure.span, message: '' }], sources, { color: colour })).trimEnd(),
-    `    ${paint('green', 'claimed')}   ${ensure.claim}`,
-    ...(ensure.reason === undefined ? [] : [`    ${paint('red', 'but')}       a request may be ${ensure.reason}`]),
+    `    ${paint('green', 'claimed')}   ${shown(ensure.claim)}`,
+    ...(ensure.reason === undefined
+      ? []
+      : [`    ${paint('red', 'but')}       a request may be ${shown(ensure.reason)}`]),
     `    ${paint('red', 'for example')}`,
     ...witness,
   ]
@@ -68,7 +70,7 @@ export function reportText(report: RunReport, options: TextOptions & { readonly 
     .filter(({ tests, ensures }) => tests.length + ensures.length > 0)
     .flatMap((file) => [
       paint('bold', file.path),
-      ...file.tests.map(({ label, passed }) => `  ${mark(passed, paint)} ${label}`),
+      ...file.tests.map(({ label, passed }) => `  ${mark(passed, paint)} ${shown(label)}`),
       ...file.ensures.map((ensure) => `  ${ensureRow(ensure, paint)}`),
     ]);
   const parts = [
@@ -84,10 +86,11 @@ function mark(passed: boolean, paint: Paint): string {
   return passed ? paint('green', '✓') : paint('red', '✗');
 }
 
-function ensureRow({ label, verdict, reason, tried }: EnsureResult, paint: Paint): string {
+function ensureRow({ label: written, verdict, reason, tried }: EnsureResult, paint: Paint): string {
+  const label = shown(written);
   if (verdict === 'proved') return `${paint('green', '✓')} ${label} ${paint('grey', '(proved)')}`;
   if (verdict === 'refuted') return `${paint('red', '✗')} ${label}`;
-  const why = reason === undefined ? '' : `: ${reason}`;
+  const why = reason === undefined ? '' : `: ${shown(reason)}`;
   return `${paint('yellow', '?')} ${label} ${paint('grey', `(not proved, ${tried} ${tried === 1 ? 'request' : 'requests'} tried${why})`)}`;
 }
 
@@ -151,4 +154,9 @@ function neverText(leaf: LeafCoverage, outcomes: readonly string[]): string {
 
 function indented(text: string, by = '  '): string {
   return text.replaceAll(/^(?=.)/gm, by);
+}
+
+/** Text of a policy as a terminal may get it: control characters are shown as U+FFFD. */
+function shown(text: string): string {
+  return text.replaceAll(/\p{Cc}/gu, '\uFFFD');
 }

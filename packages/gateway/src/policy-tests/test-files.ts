@@ -79,7 +79,7 @@ export function findTestFiles(paths: readonly string[], cwd: string, loader: Pol
 
 /** The same file under two names is one. */
 function distinct(files: readonly TestFile[], cwd: string): readonly TestFile[] {
-  return [...new Map(files.map((file) => [resolve(cwd, file.path), file])).values()];
+  return [...Map.groupBy(files, ({ path }) => resolve(cwd, path)).values()].flatMap(([first]) => first ?? []);
 }
 
 function isFolder(path: string): boolean {
