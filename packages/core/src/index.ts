@@ -36,6 +36,10 @@ export type {
   Router,
   RouteRequest,
 } from './router.ts';
+export { createReplayer, replayDecision } from './replay/replayer.ts';
+export type { ReplayedRule, Replayer, ReplayerOptions, TracedReplay } from './replay/replayer.ts';
+export { isLaterPlacement, recordedOutcome } from './replay/replay-outcome.ts';
+export type { PolicyOutcome, ReplayedDecision, ReplayedEndpoints } from './replay/replay-outcome.ts';
 export { tenantsWithoutKeys } from './unsupported.ts';
 export { coverageTotals, mergeCoverage, missingOutcomes } from './policy-tests/coverage.ts';
 export type { Coverage, CoverageTotals, LeafCoverage, RuleCoverage, Share } from './policy-tests/coverage.ts';
@@ -48,3 +52,5 @@ export type {
   UnmetExpectation,
 } from './policy-tests/run-policy-tests.ts';
 export { writtenValue } from './policy-tests/written-value.ts';
+export { writtenTest } from './policy-tests/written-test.ts';
+export type { WrittenTestOptions } from './policy-tests/written-test.ts';
