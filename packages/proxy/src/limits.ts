@@ -3,6 +3,8 @@ export interface ProxyLimits {
   /** A request body; more is answered 413. */
   readonly bodyBytes: number;
   readonly headerBytes: number;
+  /** Client connections at once; one more is closed at once, unread. */
+  readonly connections: number;
   /** Header lines of a request; more, or more bytes than `headerBytes`, is answered 431. */
   readonly headerCount: number;
   readonly jsonDepth: number;
@@ -32,6 +34,7 @@ export interface ProxyLimits {
 export const DEFAULT_LIMITS: ProxyLimits = Object.freeze({
   bodyBytes: 20 * 1024 * 1024,
   headerBytes: 16 * 1024,
+  connections: Number.POSITIVE_INFINITY,
   headerCount: 128,
   jsonDepth: 64,
   headersTimeoutMs: 15_000,

@@ -1,6 +1,7 @@
 import { Server, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import type { RawClient } from './client.fixture.ts';
 import { CHAT, rig, streaming } from './rig.fixture.ts';
 import { chunk, event, STREAM_HEAD } from './upstream.fixture.ts';
 
@@ -57,4 +58,19 @@ it('a reader that takes nothing costs 256 KiB of what was relayed to it at most,
   expect(sent).toBeLessThan(64e6);
   expect(most).toBeGreaterThan(0);
   expect(most).toBeLessThanOrEqual(256 * 1024);
+});
+
+it('a connection beyond the most is closed at once and counted; when one has left, the next is served', async () => {
+  const { client, proxy } = await rig(undefined, { limits: { connections: 2 } });
+  const status = async (one: RawClient): Promise<number> =>
+    (await one.send('GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n').answer()).status;
+  const [first, second] = [client(), client()];
+  expect([await status(first), await status(second)]).toEqual([200, 200]);
+  const third = client();
+  await third.closed();
+  expect(proxy.stats.connectionsDropped).toBe(1);
+  first.destroy();
+  await first.closed();
+  await vi.waitFor(async () => expect(await status(client())).toBe(200));
+  expect(await status(second)).toBe(200);
 });

@@ -69,6 +69,8 @@ export interface ProxyStats {
   readonly pools: number;
   /** Armed timers. */
   readonly timers: number;
+  /** Client connections that were closed at once because there were too many. */
+  readonly connectionsDropped: number;
 }
 
 /** The data plane: an HTTP server that asks a router and relays. */
@@ -112,6 +114,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   const live = new LiveList<LiveExchange>();
   let closing = false;
   let refusing = false;
+  let connectionsDropped = 0;
 
   const host: ExchangeHost = {
     router,
@@ -281,6 +284,12 @@ export function createProxy(options: ProxyOptions): Proxy {
     models: onModels,
     first: (socket) => unused.delete(socket),
     stranger: () => hooks.identify?.(undefined, ''),
+    dropped: () => {
+      if (connectionsDropped++ === 0)
+        logger.warn('there are as many client connections as there may be; those beyond are closed at once', {
+          connections: limits.connections,
+        });
+    },
   });
   const server = app.server;
   // A connection that has not carried a request yet is not idle to node:http, and would outlive the others.
@@ -380,7 +389,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       return address === null || typeof address === 'string' ? undefined : address;
     },
     get stats(): ProxyStats {
-      return { live: live.size, pools: pools.size, timers: wheel.size };
+      return { live: live.size, pools: pools.size, timers: wheel.size, connectionsDropped };
     },
     retire: (target: EndpointTarget) => pools.retire(target),
     setCertificate: ({ cert, key }) => {
@@ -419,6 +428,8 @@ interface Handlers {
   readonly models: (request: IncomingMessage, response: ServerResponse) => void;
   /** Called for each request before all else. */
   readonly first: (socket: Socket) => void;
+  /** A connection was closed because there are as many as there may be. */
+  readonly dropped: () => void;
   /** How a caller without a key is met. */
   readonly stranger: () => Identity | IdentityRefusal | undefined;
 }
@@ -461,6 +472,8 @@ function createApp(limits: ProxyLimits, tls: ProxyOptions['tls'], handlers: Hand
       response.shouldKeepAlive = false;
       refuse(request, response, 417, 'invalid_request', 'The only expectation that is understood is 100-continue.');
     });
+    if (Number.isFinite(limits.connections)) server.maxConnections = limits.connections;
+    server.on('drop', handlers.dropped);
     // One more than is allowed: what lies beyond would be dropped unseen.
     server.maxHeadersCount = limits.headerCount + 1;
     return server;
