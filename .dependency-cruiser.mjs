@@ -17,24 +17,33 @@ const ALLOWED = {
   proxy: ['plugin-api', 'core', 'openai-wire', 'telemetry'],
   simulator: ['plugin-api', 'hardware-profiles', 'openai-wire'],
   testkit: ['plugin-api'],
+  console: ['plugin-api', 'policy', 'openai-wire', 'config', 'telemetry', 'core'],
 };
 
 /** Libraries with one user. */
 const ONE_USER = {
   chevrotain: 'policy',
   ajv: 'config',
+  '@codemirror': 'console',
   pino: 'telemetry',
   'prom-client': 'telemetry',
   undici: 'proxy',
   'vscode-languageserver': 'language-server',
 };
 
+/** Composition roots beside gateway: they bring the first-party plugins along. */
+const WITH_PLUGINS = new Set(['console']);
+
+/** What of ours a package may import, as a pattern. */
+const allowedPattern = (name, allowed) =>
+  `^packages/(${[name, ...allowed].join('|')})/${WITH_PLUGINS.has(name) ? '|^plugins/' : ''}`;
+
 const packageRules = Object.entries(ALLOWED).map(([name, allowed]) => ({
   name: `${name}-imports`,
   comment: `package ${name} may import ${allowed.length === 0 ? 'nothing of ours' : allowed.join(', ')}`,
   severity: 'error',
   from: { path: `^packages/${name}/src/`, pathNot: '\\.test\\.ts$|\\.fixture\\.ts$' },
-  to: { path: OURS, pathNot: `^packages/(${[name, ...allowed].join('|')})/` },
+  to: { path: OURS, pathNot: allowedPattern(name, allowed) },
 }));
 
 const testRules = Object.entries(ALLOWED).map(([name, allowed]) => ({
@@ -42,7 +51,7 @@ const testRules = Object.entries(ALLOWED).map(([name, allowed]) => ({
   comment: `tests obey the import rules of their package; chwbl, plugin-api and testkit are open to every test`,
   severity: 'error',
   from: { path: `^packages/${name}/src/.*(\\.test|\\.fixture)\\.ts$` },
-  to: { path: OURS, pathNot: `^packages/(${[name, ...allowed, 'testkit', 'plugin-api', 'config'].join('|')})/` },
+  to: { path: OURS, pathNot: allowedPattern(name, [...allowed, 'testkit', 'plugin-api', 'config']) },
 }));
 
 const singleUserRules = Object.entries(ONE_USER).map(([library, user]) => ({
@@ -69,7 +78,7 @@ export default {
       comment: 'these run in browsers and workers: no node: module',
       severity: 'error',
       from: {
-        path: '^packages/(plugin-api|chwbl|hardware-profiles|policy|openai-wire|config|core)/src/|^plugins/[^/]+/src/',
+        path: '^packages/(plugin-api|chwbl|hardware-profiles|policy|openai-wire|config|core)/src/|^packages/console/src/(playground|page)/|^plugins/[^/]+/src/',
         pathNot: '\\.test\\.ts$|\\.fixture\\.ts$',
       },
       to: { dependencyTypes: ['core'] },

@@ -1,4 +1,5 @@
 import { dirname, resolve } from 'node:path';
+import { readSite } from '@signalbox/console';
 import { createCore, explanationText } from '@signalbox/core';
 import type { Core, EndpointStatus, PolicyVersion } from '@signalbox/core';
 import type { Logger } from '@signalbox/plugin-api';
@@ -222,6 +223,7 @@ class RunningGateway implements Gateway {
         listen: this.#options.admin ?? definition.admin,
         token: this.#options.adminToken,
         nextFreePort: this.#options.nextFreePort ?? false,
+        playground: readSite(),
         logger: this.#logger,
         source: {
           ready: () => !this.#draining && this.#core.router.ready(),

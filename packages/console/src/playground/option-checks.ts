@@ -26,9 +26,7 @@ export function createOptionChecks(ask: AskOptionCheck): <T>(compile: (check: Ch
       });
       if (unknown.size === 0 || round === MOST_ROUNDS) return result;
       if (answers.size + unknown.size > MOST_ANSWERS) answers.clear();
-      await Promise.all(
-        [...unknown].map(async ([key, [schema, value]]) => answers.set(key, await ask(schema, value))),
-      );
+      await Promise.all([...unknown].map(async ([key, [schema, value]]) => answers.set(key, await ask(schema, value))));
     }
   };
 }

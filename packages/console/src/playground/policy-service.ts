@@ -102,11 +102,7 @@ const NO_PACKAGES = {
 } as const;
 
 /** The service; `askOptionCheck` has options checked where code may be made from strings. */
-export function createPolicyService({
-  askOptionCheck,
-}: {
-  readonly askOptionCheck: AskOptionCheck;
-}): PolicyService {
+export function createPolicyService({ askOptionCheck }: { readonly askOptionCheck: AskOptionCheck }): PolicyService {
   const manifests = PLAYGROUND_PLUGINS.map(toManifest);
   const withOptionChecks = createOptionChecks(askOptionCheck);
   let latest: { readonly policy: string; readonly time: string; readonly model: SemanticModel } | undefined;

@@ -52,10 +52,7 @@ export class WorkerClient {
     this.#options = options;
   }
 
-  call<M extends keyof PolicyService>(
-    method: M,
-    ...given: Parameters<PolicyService[M]>
-  ): ReturnType<PolicyService[M]> {
+  call<M extends keyof PolicyService>(method: M, ...given: Parameters<PolicyService[M]>): ReturnType<PolicyService[M]> {
     const promise = new Promise((resolve, reject) => {
       this.#waiting.get(method)?.reject(new NoAnswer('superseded', 'a later call took its place'));
       // Deleted first, so that the order of the map is that in which calls came.

@@ -3,8 +3,10 @@ import { fastify } from 'fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { silentLogger, SignalboxError } from '@signalbox/plugin-api';
 import type { Logger } from '@signalbox/plugin-api';
+import type { SiteFile } from '@signalbox/console';
 import type { EndpointControl } from './endpoint-control.ts';
 import { ENDPOINT_ACTIONS } from './endpoint-control.ts';
+import { isPlayground, servePlayground } from './playground.ts';
 
 /** What the admin listener asks of the gateway. */
 export interface AdminSource {
@@ -58,10 +60,15 @@ export interface ExplainReport {
 export interface AdminServerOptions {
   /** `host:port`; port 0 takes a free one. */
   readonly listen: string;
-  /** Bearer token that every request but `/livez` and `/readyz` must bring; without one only loopback may be listened on. */
+  /**
+   * Bearer token that every request must bring but those for `/livez`, `/readyz` and the files of the playground; without one only loopback
+   * may be listened on.
+   */
   readonly token: string | undefined;
   /** Takes the next free port if the one named is taken. */
   readonly nextFreePort?: boolean;
+  /** The playground as it was built; absent: a page is in its place that says how to build it. */
+  readonly playground?: readonly SiteFile[] | undefined;
   /** Told of requests that fail by a fault of ours. */
   readonly logger?: Logger;
   readonly source: AdminSource;
@@ -104,6 +111,7 @@ export async function startAdminServer({
   listen,
   token,
   nextFreePort = false,
+  playground,
   logger = silentLogger,
   source,
 }: AdminServerOptions): Promise<AdminServer> {
@@ -122,6 +130,7 @@ export async function startAdminServer({
       void sendError(reply, 400, 'invalid_request', 'the path cannot be read'),
   });
   guard(app, host, token);
+  servePlayground(app, playground);
   app.get('/livez', () => ({ status: 'ok' }));
   app.get('/readyz', (_request, reply) =>
     source.ready()
@@ -213,7 +222,7 @@ function guard(app: FastifyInstance, host: string, token: string | undefined): v
       }
     }
     const { url } = request.routeOptions;
-    const open = url === '/livez' || url === '/readyz';
+    const open = url === '/livez' || url === '/readyz' || isPlayground(url);
     if (expected !== undefined && !open && !bearerMatches(request, expected)) {
       void sendError(
         reply.header('www-authenticate', 'Bearer'),

@@ -1,0 +1,4 @@
+declare module '*.route' {
+  const text: string;
+  export default text;
+}
