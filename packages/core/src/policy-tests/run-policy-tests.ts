@@ -137,10 +137,16 @@ function runTest(test: PolicyTest, { program, plugins }: PolicyTestOptions, coll
     .filter(({ negated, outcome }) => isOutcome(outcome, explanation, program) === negated)
     .map((expectation) => ({
       span: expectation.span,
-      expected: `${expectation.negated ? 'not ' : ''}${outcomeText(expectation.outcome)}`,
+      expected: writtenText(program, expectation.span),
       actual: actualText(explanation),
     }));
   return { label, span, passed: unmet.length === 0, unmet, explanation };
+}
+
+/** What stands after `expect`, on one line. */
+function writtenText({ files }: PolicyProgram, { file, start, end }: Span): string {
+  const text = files.find(({ path }) => path === file)?.text.slice(start, end) ?? '';
+  return text.replace(/^expect\s+/, '').replaceAll(/\s+/g, ' ');
 }
 
 // --- ensures
