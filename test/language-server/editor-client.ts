@@ -166,7 +166,7 @@ export const startEditor = async (
     ['--conditions=@signalbox/source', join(root, 'packages/gateway/src/main.ts'), 'lsp', '--stdio'],
     { cwd: folder, stdio: ['pipe', 'pipe', 'inherit'] },
   );
-  const exited = new Promise<number | null>((done) => void child.once('exit', (code) => void done(code)));
+  const exited = new Promise<number | null>((done) => void child.once('exit', done));
   const reader = new TappedReader(child.stdout);
   let rawIds = 0;
   const connection = createProtocolConnection(reader, new StreamMessageWriter(child.stdin));

@@ -1,5 +1,5 @@
 import type { CheckOptions, PluginManifest } from '@signalbox/plugin-api';
-import type { PolicyProgram, PolicyChecks, Diagnostic, ResolvedPlugin } from '@signalbox/policy';
+import type { ResolvedPlugin } from '@signalbox/policy';
 
 /** Stops what was scheduled, if it has not run. */
 export type Cancel = () => void;
@@ -23,6 +23,4 @@ export interface LanguageHost {
   nowEpochMs(): number;
   /** Runs once after `ms` milliseconds. */
   schedule(run: () => void, ms: number): Cancel;
-  /** Slower findings about a whole program: what can never match, what always holds. Absent: none are made. */
-  readonly analyse?: (program: PolicyProgram, checks: PolicyChecks) => readonly Diagnostic[];
 }

@@ -1,3 +1,4 @@
+import { withAnalysis } from '@signalbox/policy';
 import type { Diagnostic, SemanticModel } from '@signalbox/policy';
 import {
   CodeLensRequest,
@@ -94,15 +95,16 @@ interface Server {
   client: ClientOptions;
   hasSnippets: boolean;
   canWatch: boolean;
+  /** All findings of a model, those of the analysis of its conditions with them, once it has been made. */
   readonly analysed: WeakMap<SemanticModel, readonly Diagnostic[]>;
   /** What was last told of each open document. */
   readonly published: Map<string, string>;
 }
 
-/** All findings of a file, those of the analysis with them where it has been made. */
+/** The findings of a file: of the checker, and of the analysis where that has been made. */
 const findingsOf = ({ workspace, analysed }: Server, path: string): readonly Diagnostic[] => {
-  const extra = analysed.get(workspace.contextOf(path)) ?? [];
-  return [...workspace.diagnosticsOf(path), ...extra.filter(({ span }) => span.file === path)];
+  const model = workspace.contextOf(path);
+  return (analysed.get(model) ?? model.result.diagnostics).filter(({ span }) => span.file === path);
 };
 
 const publish = (server: Server): void => {
@@ -118,15 +120,13 @@ const publish = (server: Server): void => {
   }
 };
 
-/** Makes the slower findings of what is open. */
+/** Analyses the conditions of what is open: what can never match, what always holds, what an earlier rule takes. */
 const analyse = (server: Server): void => {
-  const { host, workspace, analysed } = server;
-  if (host.analyse === undefined) return;
+  const { workspace, analysed } = server;
   for (const { path } of workspace.documents.values()) {
     const model = workspace.contextOf(path);
-    const { program, checks } = model.result;
-    if (program === undefined || checks === undefined || analysed.has(model)) continue;
-    analysed.set(model, host.analyse(program, checks));
+    if (model.result.program === undefined || analysed.has(model)) continue;
+    analysed.set(model, withAnalysis(model.result).diagnostics);
   }
   publish(server);
 };

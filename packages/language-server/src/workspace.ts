@@ -38,8 +38,6 @@ export interface Workspace {
    * The model that says most of a file: its own, or where names are missing there, that of a policy that splices it.
    */
   contextOf(path: string): SemanticModel;
-  /** Findings of a file, in its best context. */
-  diagnosticsOf(path: string): readonly Diagnostic[];
   /** All policy files of the folders, and the open documents. */
   policies(): readonly string[];
   /** Policies whose imports lead to a file, itself first. */
@@ -182,7 +180,6 @@ export const createWorkspace = (host: LanguageHost): Workspace => {
     uri: (path) => documents.get(path)?.uri ?? uriOfPath(path),
     model,
     contextOf,
-    diagnosticsOf: (path) => ownFindings(contextOf(path), path),
     policies,
     dependents: (path) => [path, ...importersOf(path, false)],
     tree,
