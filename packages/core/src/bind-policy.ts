@@ -132,7 +132,6 @@ class PolicyBinder {
       evaluators: this.#evaluators,
       signals: atOnce,
       asyncSignals: this.#names.asyncSignals,
-      promptSignals: program.signals.flatMap((signal, index) => (PROMPT_KEYS.has(signal.key) ? [index] : [])),
       recordedSignals,
       blankSignals: Object.fromEntries(
         recordedSignals

@@ -33,8 +33,6 @@ export interface BoundPolicy {
   /** Producers of signals, in the order they must run; those of `shape.late` are not among them. */
   readonly signals: readonly SignalStep[];
   readonly asyncSignals: readonly AsyncSignal[];
-  /** Signals of prompt text, whose values are let go at the commit point. */
-  readonly promptSignals: readonly number[];
   readonly recordedSignals: readonly {
     readonly index: number;
     readonly name: string;

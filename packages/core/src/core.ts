@@ -171,7 +171,13 @@ class RoutingCore implements Core {
   readonly #versions = new Set<PolicyVersion>();
   readonly #fairShares = new WeakMap<
     RequestState,
-    { readonly place: BoundQueue; readonly fairKey: string; readonly input: number; readonly output: number }
+    {
+      readonly place: BoundQueue;
+      readonly fairKey: string;
+      readonly weight: number;
+      readonly input: number;
+      readonly output: number;
+    }
   >();
   #active: PolicyVersion | undefined;
   #canary: Canary | undefined;
@@ -400,7 +406,9 @@ class RoutingCore implements Core {
     let tokens: Standing | undefined;
     const { limits } = state.version.policy;
     // What a request was charged to stays so when the signals that told it are let go with the body.
-    for (const charged of state.charged ?? limits.map((limit) => ({ limit, key: limitKey(limit, state.frame) }))) {
+    const asked =
+      state.charged ?? (state.hasFrame ? limits.map((limit) => ({ limit, key: limitKey(limit, state.frame) })) : []);
+    for (const charged of asked) {
       const limit = typeof charged.limit === 'number' ? limits[charged.limit] : charged.limit;
       const { key } = charged;
       if (limit === undefined || key === undefined) continue;
@@ -742,8 +750,9 @@ class RoutingCore implements Core {
   #serve(state: RequestState, place: BoundQueue, fairKey: string): void {
     if (place.order.kind !== 'weighted_fair') return;
     const { promptTokens, outputTokens } = state.frame;
-    this.#queues.serve(place, fairKey, promptTokens, outputTokens, state.frame.tenant?.weight ?? 1);
-    this.#fairShares.set(state, { place, fairKey, input: promptTokens, output: outputTokens });
+    const weight = state.frame.tenant?.weight ?? 1;
+    this.#queues.serve(place, fairKey, promptTokens, outputTokens, weight);
+    this.#fairShares.set(state, { place, fairKey, weight, input: promptTokens, output: outputTokens });
   }
 
   #served(state: RequestState, inputTokens: number, outputTokens: number): void {
@@ -751,7 +760,7 @@ class RoutingCore implements Core {
     if (share === undefined) return;
     const input = inputTokens >= 0 ? inputTokens - share.input : 0;
     const output = outputTokens >= 0 ? outputTokens - share.output : 0;
-    this.#queues.correct(share.place, share.fairKey, input, output, state.frame.tenant?.weight ?? 1);
+    this.#queues.correct(share.place, share.fairKey, input, output, share.weight);
   }
 
   #startTick(): void {

@@ -608,3 +608,46 @@ test('records hold sessions and users as hashes, and prompts not at all', () => 
   expect(signals['header["x-session-id"]']).toBe(signals['session']);
   expect(signals['header["x-tier"]']).toBe('gold');
 });
+
+test('behind the commit point a stream holds no frame: the next request takes it, and each keeps the record of its own', () => {
+  const b = new ProgramBuilder();
+  const from = b.signal('header', 'string', [{ kind: 'value', value: 'x-tier' }]);
+  expect(from.kind).toBe('signal');
+  const t = testCore(
+    b.program({
+      tiers: [tier('A', 1), tier('B', 1)],
+      routes: [
+        route('gold', [destination('A', [b.leastTokens()])], compare('==', from, constant('gold'))),
+        route('default', [destination('B', [b.leastTokens()])]),
+      ],
+    }),
+  );
+  const version = t.core.active;
+  let made = 0;
+  const enter = version?.enter.bind(version);
+  const frames = new Set<unknown>();
+  if (version !== undefined && enter !== undefined)
+    version.enter = () => {
+      made++;
+      const frame = enter();
+      frames.add(frame);
+      return frame;
+    };
+  const streams = ['gold', 'iron', 'gold'].map((name) => {
+    const stream = t.forward({ headers: { 'x-tier': name }, body: { stream: true } });
+    stream.commit(5);
+    return stream;
+  });
+  expect([made, frames.size, version?.requests]).toEqual([3, 1, 3]);
+  for (const stream of streams.toReversed()) {
+    expect(stream.decision.attempts).toHaveLength(1);
+    expect(t.core.limitHeaders(stream.decision)).toEqual([]);
+    stream.finish(OK);
+  }
+  expect(t.records.map(({ route: label, reasons, signals }) => [label, reasons, signals])).toEqual([
+    ['gold', ['matched'], { 'header["x-tier"]': 'gold' }],
+    ['default', ['default'], { 'header["x-tier"]': 'iron' }],
+    ['gold', ['matched'], { 'header["x-tier"]': 'gold' }],
+  ]);
+  expect(version?.requests).toBe(0);
+});

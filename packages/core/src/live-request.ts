@@ -98,7 +98,7 @@ export class LiveRequest implements Forward {
     record.tier = this.#attempt.tier;
     record.endpoint = this.#attempt.endpoint;
     record.servedModel = this.#attempt.model ?? state.model;
-    listReasons(state, record.reasons);
+    if (state.hasFrame) listReasons(state, record.reasons);
   }
 
   next(failure: AttemptFailure): NextStep {
@@ -144,7 +144,15 @@ export class LiveRequest implements Forward {
         fleet.adaptive.answered(slot, LATENCY.firstToken, latency, requestsBefore, state.attemptStartMs, nowMs);
       }
     }
-    letBodyGo(state);
+    this.#letGo();
+  }
+
+  /** From the commit point on, no other attempt will be made: what only a decision needs goes, for a stream may stay open for long. */
+  #letGo(): void {
+    const state = this.#state;
+    state.request = undefined;
+    this.#describe(recordOf(state, this.#services, this.#services.clock.now()));
+    state.releaseFrame();
   }
 
   finish(end: RequestEnd): void {
@@ -420,7 +428,8 @@ function recordOf(state: RequestState, services: RequestServices, nowMs: number)
 
 function close(state: RequestState, services: RequestServices, record: DecisionRecord): void {
   state.request = undefined;
-  state.version.leave(state.frame);
+  state.releaseFrame();
+  state.version.leave();
   services.onDecision(record);
 }
 
@@ -446,13 +455,6 @@ function heldBefore(lease: Lease): NonNullable<AttemptOutcome['before']> {
     queuedTokens: lease.queuedBefore,
     decodeTokens: lease.decodeBefore,
   };
-}
-
-function letBodyGo(state: RequestState): void {
-  state.request = undefined;
-  state.frame.request = undefined;
-  state.frame.parsed = undefined;
-  for (const index of state.version.policy.promptSignals) state.frame.v[index] = undefined;
 }
 
 function fillEnd(record: DecisionRecord, end: RequestEnd): void {

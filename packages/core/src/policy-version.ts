@@ -71,10 +71,14 @@ export class PolicyVersion {
     return this.#idle.pop() ?? new Frame(this.policy.shape);
   }
 
-  /** Takes a frame back; the last request of a superseded version retires it. */
-  leave(frame: Frame): void {
+  /** Takes the frame of a request back, which may be long before the request leaves. */
+  giveBack(frame: Frame): void {
     frame.forget();
     if (this.#idle.length < MOST_IDLE_FRAMES) this.#idle.push(frame);
+  }
+
+  /** A request has ended; the last one of a superseded version retires it. */
+  leave(): void {
     this.#requests--;
     this.#retireIfDone();
   }

@@ -24,7 +24,6 @@ const NONE: readonly never[] = Object.freeze([]);
 /** All that core holds of one request from arrival to end. One object per request; the pipeline moves it along. */
 export class RequestState {
   readonly version: PolicyVersion;
-  readonly frame: Frame;
   /** Let go at the commit point, with the body. */
   request: RouteRequest | undefined;
   readonly requestId: string;
@@ -96,11 +95,12 @@ export class RequestState {
   finished = false;
   ttftMs: number = Number.NaN;
   record: DecisionRecord | undefined = undefined;
+  #frame: Frame | undefined;
 
   constructor(version: PolicyVersion, frame: Frame, request: RouteRequest) {
     const { parsed } = request;
     this.version = version;
-    this.frame = frame;
+    this.#frame = frame;
     this.request = request;
     this.requestId = request.id;
     this.receivedAtMs = request.receivedAtMs;
@@ -113,5 +113,22 @@ export class RequestState {
     this.promptChars =
       parsed.images > 0 || parsed.promptTokensExact === parsed.promptTokensExact ? Number.NaN : parsed.promptChars;
     this.deadlineMs = request.deadlineMs;
+  }
+
+  /** Its frame, until that is let go: at the commit point, or with the request. Throws a TypeError afterwards. */
+  get frame(): Frame {
+    if (this.#frame === undefined) throw new TypeError('the frame of a request is read after it was given back');
+    return this.#frame;
+  }
+
+  get hasFrame(): boolean {
+    return this.#frame !== undefined;
+  }
+
+  /** Gives the frame back to the policy version, for the next request. Nothing may read it from then on. */
+  releaseFrame(): void {
+    if (this.#frame === undefined) return;
+    this.version.giveBack(this.#frame);
+    this.#frame = undefined;
   }
 }

@@ -66,7 +66,8 @@ export function decideInShadow(
   } catch (error) {
     return { error: error instanceof Error ? error.message : String(error) };
   } finally {
-    version.leave(frame);
+    version.giveBack(frame);
+    version.leave();
   }
 }
 

@@ -46,6 +46,12 @@ export interface ErrorAnswer {
   readonly param?: string | null;
 }
 
+/** Whom a `ClientAnswer` tells of its client. */
+export interface AnswerOwner {
+  /** A blocked client takes bytes again. */
+  drained(): void;
+}
+
 /** The upstream's answer as far as the head of ours depends on it. */
 export interface UpstreamHead {
   readonly status: number;
@@ -71,23 +77,22 @@ export class ClientAnswer {
   private readonly request: IncomingMessage;
   private readonly response: ServerResponse;
   private readonly path: string;
-  private readonly resume: () => void;
+  private readonly owner: AnswerOwner;
 
-  /** `resume` is called when a blocked client takes bytes again. */
   constructor(
     host: ExchangeHost,
     request: IncomingMessage,
     response: ServerResponse,
     path: string,
     requestId: string,
-    resume: () => void,
+    owner: AnswerOwner,
   ) {
     this.host = host;
     this.request = request;
     this.response = response;
     this.path = path;
     this.requestId = requestId;
-    this.resume = resume;
+    this.owner = owner;
     this.receivedMs = host.clock.now();
     // The close that follows says all there is to know.
     response.on('error', ignore);
@@ -147,17 +152,18 @@ export class ClientAnswer {
     this.headSent ||= socket !== null && response.chunkedEncoding;
     if (taken || this.blockedMs !== NEVER) return true;
     this.blockedMs = now;
-    if (isDirect) socket.once('drain', this.onDrain);
-    else response.once('drain', this.onDrain);
+    const drain = (): void => this.drained();
+    if (isDirect) socket.once('drain', drain);
+    else response.once('drain', drain);
     return false;
   }
 
-  private readonly onDrain = (): void => {
+  private drained(): void {
     if (this.blockedMs === NEVER) return;
     this.blockedMs = NEVER;
     this.lastWriteMs = this.host.clock.now();
-    this.resume();
-  };
+    this.owner.drained();
+  }
 
   heartbeat(): void {
     this.lastWriteMs = this.host.clock.now();

@@ -2,38 +2,45 @@ import type { IncomingMessage } from 'node:http';
 
 const EMPTY: Buffer = Buffer.alloc(0);
 
-/** Called once with the whole body, or `too_large` as soon as it passes the limit; never if the client leaves before. */
-export type BodyCallback = (body: Buffer | 'too_large') => void;
+export interface BodyOwner {
+  /** Called once with the whole body, or `too_large` as soon as it passes the limit; never if the client leaves before. */
+  bodyRead(body: Buffer | 'too_large'): void;
+}
 
 /** Reads a request's body whole, at most `limitBytes` of it. On `too_large` the rest is read and thrown away. */
 export function collectBody(
   request: IncomingMessage,
   declaredBytes: number,
   limitBytes: number,
-  done: BodyCallback,
+  owner: BodyOwner,
 ): void {
   if (declaredBytes > limitBytes) {
-    done('too_large');
+    owner.bodyRead('too_large');
     return;
   }
   let first: Buffer | undefined;
   let more: Buffer[] | undefined;
   let bytes = 0;
-  request.on('data', (chunk: Buffer) => {
+  const take = (chunk: Buffer): void => {
     if (bytes > limitBytes) return;
     bytes += chunk.length;
     if (bytes > limitBytes) {
       first = undefined;
       more = undefined;
-      done('too_large');
+      owner.bodyRead('too_large');
     } else if (first === undefined) first = chunk;
     else (more ??= [first]).push(chunk);
-  });
-  request.on('end', () => {
+  };
+  const end = (): void => {
+    // The request outlives its body by the whole answer.
+    request.off('data', take);
+    request.off('end', end);
     if (bytes > limitBytes) return;
     const body = more === undefined ? (first ?? EMPTY) : Buffer.concat(more, bytes);
     first = undefined;
     more = undefined;
-    done(body);
-  });
+    owner.bodyRead(body);
+  };
+  request.on('data', take);
+  request.on('end', end);
 }

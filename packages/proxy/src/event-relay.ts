@@ -27,6 +27,7 @@ export class EventRelay implements AnswerRelay {
   private readonly call: UpstreamCall;
   private readonly dialect: StreamDialect;
   private readonly reader: SseReader;
+  private readonly framed: boolean;
   private committed = false;
   private held: Uint8Array[] | undefined;
   private heldBytes = 0;
@@ -35,6 +36,7 @@ export class EventRelay implements AnswerRelay {
     this.owner = owner;
     this.call = call;
     this.dialect = options.dialect;
+    this.framed = isFramed(call.headers);
     this.reader = new SseReader({
       dialect: options.dialect,
       alias: options.alias,
@@ -109,6 +111,7 @@ export class EventRelay implements AnswerRelay {
     this.held = undefined;
     owner.commit(call, this.lastEventMs - call.sentMs);
     if (!owner.early) owner.answer.openStream(call, owner.decision);
+    call.releaseHeaders();
     if (held !== undefined) for (const piece of held) owner.write(piece);
     owner.write(out);
     owner.rearm();
@@ -117,7 +120,7 @@ export class EventRelay implements AnswerRelay {
   end(): void {
     const { reader, owner, call } = this;
     const rest = reader.end();
-    const complete = reader.isComplete(isFramed(call.headers));
+    const complete = reader.isComplete(this.framed);
     if (!this.committed) {
       if (!complete) {
         const status = reader.error?.status || 200;

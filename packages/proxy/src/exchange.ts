@@ -11,8 +11,8 @@ import {
 import type { DecisionRecord } from '@signalbox/telemetry';
 import type { AnswerRelay, RelayOwner, TellableError } from './answer-relay.ts';
 import { planAttempt } from './attempt-plan.ts';
-import { ClientAnswer, type ErrorAnswer, type UpstreamHead } from './client-answer.ts';
-import { collectBody } from './collect-body.ts';
+import { ClientAnswer, type AnswerOwner, type ErrorAnswer, type UpstreamHead } from './client-answer.ts';
+import { collectBody, type BodyOwner } from './collect-body.ts';
 import { breakOffEvents, EventRelay } from './event-relay.ts';
 import type { ExchangeHost, LiveExchange } from './exchange-host.ts';
 import { earlyFailure, failureOf, refusalOf, retryAfterOf } from './failure.ts';
@@ -53,7 +53,7 @@ type Phase =
  * One request from its first byte to its end. It owns every timer, every upstream call and the lease of the request, so that whatever
  * happens (an answer, a failure, a client that leaves, a shutdown) passes through `end`, once.
  */
-export class Exchange extends WheelEntry implements CallOwner, LiveExchange, RelayOwner {
+export class Exchange extends WheelEntry implements AnswerOwner, BodyOwner, CallOwner, LiveExchange, RelayOwner {
   livePrevious: LiveItem | undefined = undefined;
   liveNext: LiveItem | undefined = undefined;
 
@@ -62,7 +62,10 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange, Rel
   private readonly request: IncomingMessage;
   private readonly path: string;
   private readonly upstreamPath: string;
-  private readonly head: RequestHead;
+  /** Let go at the commit point, but for the id. */
+  private head: RequestHead | undefined;
+  private readonly requestId: string;
+  private readonly traceId: string;
 
   private identity: Identity | undefined;
   private phase: Phase = 'body';
@@ -108,13 +111,16 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange, Rel
     this.path = path;
     this.upstreamPath = upstreamPath;
     this.head = head;
-    this.answer = new ClientAnswer(host, request, response, path, head.requestId, this.onDrain);
+    this.requestId = head.requestId;
+    this.traceId = head.traceId;
+    this.answer = new ClientAnswer(host, request, response, path, head.requestId, this);
   }
 
   start(): void {
     this.host.live.add(this);
     this.answer.onClose(this.onClientClose);
     const { head } = this;
+    if (head === undefined) return;
     if (head.contentEncoding !== undefined && head.contentEncoding.toLowerCase() !== 'identity') {
       this.refuse({
         status: 415,
@@ -146,7 +152,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange, Rel
     }
     this.identity = identity;
     const declared = head.contentLength === undefined ? 0 : Number(head.contentLength);
-    collectBody(this.request, declared, this.host.limits.bodyBytes, this.onBody);
+    collectBody(this.request, declared, this.host.limits.bodyBytes, this);
   }
 
   /** Ends whatever still runs because the process stops. */
@@ -167,8 +173,9 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange, Rel
     this.answer.destroy();
   }
 
-  private readonly onBody = (body: Buffer | 'too_large'): void => {
-    if (this.phase !== 'body') return;
+  bodyRead(body: Buffer | 'too_large'): void {
+    const { head } = this;
+    if (this.phase !== 'body' || head === undefined) return;
     if (body === 'too_large') {
       const limit = this.host.limits.bodyBytes;
       this.refuse({
@@ -178,8 +185,9 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange, Rel
       });
       return;
     }
-    const boundary = this.head.contentType === undefined ? undefined : multipartBoundary(this.head.contentType);
-    const isForm = this.head.contentType !== undefined && /^multipart\//i.test(this.head.contentType);
+    const { contentType } = head;
+    const isForm = contentType !== undefined && contentType !== 'application/json' && /^multipart\//i.test(contentType);
+    const boundary = isForm ? multipartBoundary(contentType) : undefined;
     if (isForm && boundary === undefined) {
       this.refuse({ status: 400, code: 'invalid_request', message: 'The multipart content type names no boundary.' });
       return;
@@ -199,13 +207,13 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange, Rel
     this.wantsStream = parsed.stream;
     this.understood = parsed.kind !== 'other';
     this.stores = !this.understood || parsed.stores;
-    this.admit(parsed);
-  };
+    this.admit(head, parsed);
+  }
 
-  private admit(parsed: ScannedRequest): void {
+  private admit(head: RequestHead, parsed: ScannedRequest): void {
     const { identity } = this;
     const route = new ProxyRouteRequest(
-      this.head,
+      head,
       parsed,
       this.answer.receivedMs,
       identity?.tenant,
@@ -221,11 +229,15 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange, Rel
       this.fault('route', error);
       return;
     }
-    if (outcome instanceof Promise) outcome.then(this.onRouted, (error: unknown) => this.fault('route', error));
-    else this.onRouted(outcome);
+    if (outcome instanceof Promise) {
+      outcome.then(
+        (late) => this.routed(late),
+        (error: unknown) => this.fault('route', error),
+      );
+    } else this.routed(outcome);
   }
 
-  private readonly onRouted = (outcome: RouteOutcome): void => {
+  private routed(outcome: RouteOutcome): void {
     if (this.phase !== 'routing') {
       // The client left, or the process stops, while the request was queued.
       if (outcome.kind === 'refuse') outcome.finish();
@@ -238,7 +250,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange, Rel
     }
     this.forward = outcome;
     this.startAttempt(outcome.attempt);
-  };
+  }
 
   private refuseBy(refusal: Refusal): void {
     // One text for a model that is unknown and one that is not for this caller, so that neither can be probed for.
@@ -248,15 +260,15 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange, Rel
   }
 
   private startAttempt(attempt: Attempt): void {
-    const { host, parsed } = this;
-    if (parsed === undefined) return;
+    const { host, head, parsed } = this;
+    if (head === undefined || parsed === undefined) return;
     const now = host.clock.now();
     if (now >= this.deadlineMs()) {
       const call = new UpstreamCall(this, attempt, now);
       this.fail(call, 'timeout', 0);
       return;
     }
-    const plan = planAttempt({ head: this.head, parsed, upstreamPath: this.upstreamPath }, attempt);
+    const plan = planAttempt({ head, parsed, upstreamPath: this.upstreamPath }, attempt);
     const call = new UpstreamCall(this, attempt, now);
     this.call = call;
     this.phase = 'attempt';
@@ -311,7 +323,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange, Rel
   callFailed(call: UpstreamCall, error: Error): void {
     if (call !== this.call) return;
     this.host.logger.debug('upstream call failed', {
-      request_id: this.head.requestId,
+      request_id: this.requestId,
       endpoint: call.attempt.endpoint,
       error: error.message,
     });
@@ -423,6 +435,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange, Rel
     this.parsed?.release();
     this.parsed = undefined;
     this.route = undefined;
+    this.head = undefined;
   }
 
   /** A fallback may take prompts that are too long. */
@@ -444,11 +457,11 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange, Rel
     this.rearm();
   }
 
-  private readonly onDrain = (): void => {
+  drained(): void {
     // The silence was the reader's.
     if (this.relay !== undefined) this.relay.lastEventMs = this.answer.lastWriteMs;
     this.call?.resume();
-  };
+  }
 
   /** Refuses a request that has no lease. */
   private refuse(error: ErrorAnswer): void {
@@ -458,8 +471,8 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange, Rel
 
   private unrouted(status: number, code: string): void {
     this.host.hooks.unrouted?.({
-      requestId: this.head.requestId,
-      traceId: this.head.traceId,
+      requestId: this.requestId,
+      traceId: this.traceId,
       tenant: this.identity?.tenant ?? '',
       path: this.path,
       status,
@@ -491,7 +504,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange, Rel
   /** A policy makes a header of what the caller wrote, and no header may hold that. The endpoint has no part in it. */
   private refuseHeader(error: Error): void {
     this.host.logger.info('a header of the policy cannot be sent', {
-      request_id: this.head.requestId,
+      request_id: this.requestId,
       error: error.message,
     });
     const refusal = {
@@ -510,7 +523,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange, Rel
 
   private fault(where: string, error: unknown): void {
     this.host.logger.error('internal fault', {
-      request_id: this.head.requestId,
+      request_id: this.requestId,
       where,
       error: error instanceof Error ? (error.stack ?? error.message) : String(error),
     });
@@ -690,7 +703,7 @@ export class Exchange extends WheelEntry implements CallOwner, LiveExchange, Rel
         'upstream_timeout',
       );
     } else if (this.answer.blockedMs !== NEVER) {
-      this.host.logger.info('stalled reader dropped', { request_id: this.head.requestId });
+      this.host.logger.info('stalled reader dropped', { request_id: this.requestId });
       this.answer.destroy();
     } else if (nowMs >= this.idleAtMs()) {
       // A server that has said its last event and keeps the body open has told all.

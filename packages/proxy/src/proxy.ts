@@ -282,7 +282,9 @@ export function createProxy(options: ProxyOptions): Proxy {
     hangUp,
     post: onPost,
     models: onModels,
-    first: (socket) => unused.delete(socket),
+    first: (socket) => {
+      if (unused.delete(socket)) socket.off('close', forget);
+    },
     stranger: () => hooks.identify?.(undefined, ''),
     dropped: () => {
       if (connectionsDropped++ === 0)
@@ -294,9 +296,12 @@ export function createProxy(options: ProxyOptions): Proxy {
   const server = app.server;
   // A connection that has not carried a request yet is not idle to node:http, and would outlive the others.
   const unused = new Set<Socket>();
+  function forget(this: Socket): void {
+    unused.delete(this);
+  }
   server.on(options.tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
     unused.add(socket);
-    socket.once('close', () => unused.delete(socket));
+    socket.on('close', forget);
   });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex) =>
     hangUp(socket, upgradeRefusal(request), request, false),

@@ -4,6 +4,8 @@ import type { Connection, ConnectionAware } from './endpoint-pools.ts';
 
 export type UpstreamHeaders = { readonly [name: string]: string | string[] | undefined };
 
+const NO_HEADERS: UpstreamHeaders = Object.freeze({});
+
 /** What a call reports to its exchange. Calls that were cancelled report nothing more. */
 export interface CallOwner {
   callStarted(call: UpstreamCall): void;
@@ -27,7 +29,7 @@ export class UpstreamCall implements ConnectionAware {
   /** The first byte of a response was seen. */
   responded = false;
   status = 0;
-  headers: UpstreamHeaders = {};
+  headers: UpstreamHeaders = NO_HEADERS;
   private readonly owner: CallOwner;
   private controller: Dispatcher.DispatchController | undefined;
   private over = false;
@@ -44,6 +46,11 @@ export class UpstreamCall implements ConnectionAware {
     this.over = true;
     if (this.controller !== undefined) this.controller.abort(cancelled());
     else this.connection?.opening?.destroy(cancelled());
+  }
+
+  /** The headers have been read for the last time; a stream may go on for long. */
+  releaseHeaders(): void {
+    this.headers = NO_HEADERS;
   }
 
   pause(): void {

@@ -127,6 +127,7 @@ function ownScript(name: string, { takesPart, file, nodeOptions = [], env = {} }
 }
 
 const SOURCE_OPTIONS = ['--conditions=@signalbox/source'];
+const netRelay = ownScript('raw net', { takesPart: 'always', file: 'net-relay.ts' });
 const bareRelay = ownScript('bare relay', { takesPart: 'always', file: 'bare-relay.ts' });
 const readingRelay = ownScript('reading relay', { takesPart: 'asked', file: 'bare-relay.ts', env: { READ_BODY: '1' } });
 const dataPlane = ownScript('data plane', { takesPart: 'asked', file: 'data-plane.ts', nodeOptions: SOURCE_OPTIONS });
@@ -185,6 +186,7 @@ export const SUBJECTS: readonly Subject[] = [
   nginx,
   nginxLua,
   haproxy,
+  netRelay,
   bareRelay,
   portkey,
   readingRelay,

@@ -6,6 +6,7 @@ import type { Command, CommandInput, Terminal } from '../cli/command.ts';
 import { EXIT_FAILED, UsageError } from '../cli/command.ts';
 import { PolicyRefused, startGateway } from '../gateway.ts';
 import type { Gateway, GatewayOptions } from '../gateway.ts';
+import { boundYoungGeneration } from '../young-generation.ts';
 import { runUntilStopped } from './run-until-stopped.ts';
 
 export const serveCommand: Command = {
@@ -115,6 +116,7 @@ export async function runGateway(
   onStart: (gateway: Gateway) => void,
   onStop: () => Promise<void> = () => Promise.resolve(),
 ): Promise<number> {
+  const unbound = boundYoungGeneration();
   let gateway: Gateway;
   try {
     gateway = await startGateway({
@@ -135,6 +137,7 @@ export async function runGateway(
       },
     });
   } catch (error) {
+    unbound();
     await onStop();
     if (!(error instanceof PolicyRefused)) throw error;
     terminal.err(error.text);
@@ -143,6 +146,7 @@ export async function runGateway(
   const stopped = runUntilStopped(gateway, terminal);
   onStart(gateway);
   const code = await stopped;
+  unbound();
   await onStop();
   return code;
 }
