@@ -12,7 +12,7 @@ const folder = (path: string): string => fileURLToPath(new URL(`../../../${path}
 
 function policiesOf(path: string, files: { readonly [path: string]: string }): readonly ValidPolicy[] {
   return readdirSync(folder(path))
-    .filter((name) => name.endsWith('.route'))
+    .filter((name) => name.endsWith('.route') && !name.endsWith('.test.route'))
     .toSorted()
     .map((name) => ({ name: `${path}/${name}`, text: readFileSync(folder(path) + name, 'utf8'), files }));
 }

@@ -117,6 +117,10 @@ const checkRange = (session: Session, span: Span, parameter: Parameter, value: n
     session.report('E0329', span, `\`${parameter.name}\` is at most ${formatNumber(parameter.maximum, type)}`);
     return false;
   }
+  if (parameter.whole === true && !Number.isInteger(value)) {
+    session.report('E0329', span, `\`${parameter.name}\` is a whole number`);
+    return false;
+  }
   return true;
 };
 
@@ -216,7 +220,7 @@ const checkArgument = (
       const names = parameter.kind === 'slo' ? session.defined.slos : session.defined.limits;
       const definition = names.get(text);
       if (definition === undefined) {
-        if (!session.incomplete) {
+        if (!session.incomplete && !session.defined.lost.has(parameter.kind)) {
           const near = suggest(text, names.keys());
           session.report(
             parameter.kind === 'slo' ? 'E0221' : 'E0222',

@@ -93,7 +93,7 @@ const declareLabel = (work: Work, label: string, span: Span, isRoute: boolean): 
 /** A label for a rule without one: `route 3`, the third route of the policy. */
 const makeLabel = (work: Work, base: string): string => {
   let label = base;
-  for (let n = work.nextNumbers.get(base) ?? 2; work.labels.has(label); n += 1) {
+  for (let n = work.nextNumbers.get(base) ?? 2; work.labels.has(label) || work.writtenLabels.has(label); n += 1) {
     label = `${base} (${n})`;
     work.nextNumbers.set(base, n + 1);
   }
@@ -213,7 +213,8 @@ const checkAdmission = (work: Work, block: Block, around: Around, node: Admissio
       });
     }
   }
-  if (node.when === undefined && isTrue(around.when)) work.admissionClosed ??= node.head;
+  // What a queue lets go on passes through admission again without that rule.
+  if (node.when === undefined && isTrue(around.when) && node.verb !== 'queue') work.admissionClosed ??= node.head;
   if (!checked.fine || !modifiers.fine || (node.by !== undefined && by === undefined)) return;
   work.admission.push({
     label,
@@ -407,6 +408,7 @@ export const checkProgram = (input: ProgramInput): CheckedProgram => {
     labels: new Map(),
     nextNumbers: new Map(),
     routeLabels: new Map(),
+    writtenLabels: new Set(),
     aliases: new Map(),
     unusedChecks: [],
     counts: { route: 0, default: 0, admit: 0, reject: 0, queue: 0 },

@@ -1,4 +1,6 @@
-import type { BrokenStatementNode, StatementNode } from '../syntax/ast.ts';
+import { suggest } from '../diagnostics/suggest.ts';
+import type { BrokenStatementNode, DefineNode, StatementNode } from '../syntax/ast.ts';
+import { defineKinds } from './catalogue/define-kinds.ts';
 import { collectDefinition } from './collect-definitions.ts';
 import type { LoadedFile } from './load-files.ts';
 import type { Work } from './work.ts';
@@ -8,7 +10,20 @@ export const collect = (work: Work, file: LoadedFile, prefix: string): void => {
     for (const statement of statements) {
       switch (statement.kind) {
         case 'define':
-          collectDefinition(work.session.defined, statement, prefix, file.path === work.main, work.session.report);
+          collectDefinition(
+            work.session.defined,
+            asMeant(work, statement),
+            prefix,
+            file.path === work.main,
+            work.session.report,
+          );
+          break;
+        case 'route':
+        case 'admission':
+          if (statement.label !== undefined) work.writtenLabels.add(statement.label.value);
+          break;
+        case 'group':
+          visit(statement.statements);
           break;
         case 'import': {
           const target = file.imports.get(statement);
@@ -26,6 +41,21 @@ export const collect = (work: Work, file: LoadedFile, prefix: string): void => {
     }
   };
   visit(file.tree.statements);
+};
+
+/** A definition of a misspelled kind as the kind that is meant; where a kind or a name is lost, this is noted. */
+const asMeant = (work: Work, node: DefineNode): DefineNode => {
+  const kind = node.definedKind.text;
+  if ((defineKinds as readonly string[]).includes(kind)) {
+    if (node.name === undefined) work.session.defined.lost.add(kind);
+    return node;
+  }
+  const meant = suggest(kind, defineKinds);
+  if (meant === undefined) {
+    work.session.incomplete = true;
+    return node;
+  }
+  return { ...node, definedKind: { ...node.definedKind, text: meant } };
 };
 
 /** A statement that did not parse still introduces its name, so that its uses are not reported on top. */

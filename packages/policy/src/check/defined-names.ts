@@ -18,6 +18,8 @@ export interface DefinedNames {
   tiersOpen: boolean;
   /** Whether there are endpoints whose names are not known. */
   endpointsOpen: boolean;
+  /** Kinds of definitions of which one lost its name: an unknown name of such a kind may be that one. */
+  readonly lost: Set<string>;
   readonly tiers: Map<string, DefinedName | undefined>;
   readonly endpoints: Map<string, DefinedName | undefined>;
   readonly slos: Map<string, DefinedName>;
@@ -38,6 +40,7 @@ export const createDefinedNames = (): DefinedNames => ({
   tiersKnown: false,
   tiersOpen: false,
   endpointsOpen: false,
+  lost: new Set(),
   tiers: new Map(),
   endpoints: new Map(),
   slos: new Map(),

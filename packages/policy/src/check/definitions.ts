@@ -46,7 +46,7 @@ const readTenant = (
     const known = session.defined.limits.get(full);
     if (known === undefined) {
       const near = suggest(limit, session.defined.limits.keys());
-      if (!session.incomplete)
+      if (!session.incomplete && !session.defined.lost.has('limit'))
         session.report(
           'E0222',
           span,
@@ -147,9 +147,10 @@ const readLimit = (
       (amount) => !reader.has(amount),
     )
   ) {
-    session.report('E0512', node.head, `limit ${JSON.stringify(name)} limits nothing`, {
-      help: 'write `requests`, `tokens`, `input_tokens`, `output_tokens`, `cost` or `concurrency`',
-    });
+    if (reader.fine())
+      session.report('E0512', node.head, `limit ${JSON.stringify(name)} limits nothing`, {
+        help: 'write `requests`, `tokens`, `input_tokens`, `output_tokens`, `cost` or `concurrency`',
+      });
     return;
   }
   list.limits.push({
@@ -193,9 +194,10 @@ const readParam = (session: Session, place: Place, list: DefinitionList, node: D
   const standard = reader.has('default') ? reader.constant('default', type) : undefined;
   reader.finish();
   if (!reader.has('env') && !reader.has('default')) {
-    session.report('E0512', node.head, `param ${JSON.stringify(name)} has neither \`env\` nor \`default\``, {
-      help: 'write `env: "NAME"`, `default: …`, or both',
-    });
+    if (reader.fine())
+      session.report('E0512', node.head, `param ${JSON.stringify(name)} has neither \`env\` nor \`default\``, {
+        help: 'write `env: "NAME"`, `default: …`, or both',
+      });
     return;
   }
   list.params.push({

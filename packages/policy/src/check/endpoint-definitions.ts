@@ -202,7 +202,8 @@ export const readEndpointDefinition = (
   const tier =
     written === undefined ? undefined : session.defined.tiers.has(prefix + written) ? prefix + written : written;
   if (tier !== undefined && !session.defined.tiers.has(tier)) {
-    if (session.defined.tiersKnown && !session.defined.tiersOpen && !session.incomplete) {
+    const { tiersKnown, tiersOpen, lost } = session.defined;
+    if (tiersKnown && !tiersOpen && !lost.has('tier') && !session.incomplete) {
       const near = suggest(tier, session.defined.tiers.keys());
       session.report(
         'E0202',

@@ -38,7 +38,8 @@ export const checkExpression = (session: Session, place: Place, node: ExprNode):
   const span = spanAt(place, node.span);
   switch (node.kind) {
     case 'number':
-      return constantOf(node.value, 'number', span);
+      // A number with a unit that is none has its finding from the lexer.
+      return /[A-Za-z]/.test(node.raw.replace(/[eE]\d+$/, '')) ? undefined : constantOf(node.value, 'number', span);
     case 'count':
       return constantOf(node.value, 'count', span);
     case 'duration':

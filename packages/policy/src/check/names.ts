@@ -229,7 +229,7 @@ const checkFamily = (
   } else {
     const definition = names.get(member);
     if (definition === undefined) {
-      if (!session.incomplete) {
+      if (!session.incomplete && !defined.lost.has(family)) {
         const near = suggest(member, names.keys());
         session.report(
           'E0225',

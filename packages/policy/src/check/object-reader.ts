@@ -318,6 +318,9 @@ export const createObjectReader = (
     require(key, hint) {
       if (entries.has(key)) return;
       fine = false;
+      // A misspelled key is reported by `finish`, once.
+      const known = keys.length > 0 ? keys : [key];
+      for (const written of entries.keys()) if (!known.includes(written) && suggest(written, known) === key) return;
       session.report('E0512', head, `${owner} needs \`${key}\``, { help: `write \`${hint}\`` });
     },
     rest: () => [...entries.values()].filter((entry) => !asked.has(entry.key.text)),

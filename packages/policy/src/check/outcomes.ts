@@ -123,7 +123,11 @@ const checkFact = (session: Session, block: Block, fact: FactNode, given: Given)
     const inner = withoutParens(value);
     if (inner.kind !== 'string') {
       session.report('E0301', value.span, '`tenant` is given by its name in quotes');
-    } else if (!session.defined.tenants.has(inner.value) && !session.incomplete) {
+    } else if (
+      !session.defined.tenants.has(inner.value) &&
+      !session.defined.lost.has('tenant') &&
+      !session.incomplete
+    ) {
       const near = suggest(inner.value, session.defined.tenants.keys());
       session.report(
         'E0230',
@@ -283,6 +287,7 @@ const checkGivenObject = (session: Session, block: Block, node: GivenObjectNode)
       inner.kind === 'string' &&
       defined.tiersKnown &&
       !defined.tiersOpen &&
+      !defined.lost.has('tier') &&
       !session.incomplete &&
       !defined.tiers.has(inner.value)
     ) {

@@ -456,6 +456,7 @@ describe('definitions', () => {
       timezone: 'UTC',
       bodyLimit: 20_971_520,
       trustedProxies: [],
+      drain: { accept: 10, grace: 300 },
     });
   });
 });

@@ -106,8 +106,8 @@ export const reportUnknownName = (
     session.report(options.code, span, `\`${node.text}\` stands in a \`define\`, not in a rule`, { help: fact });
     return;
   }
-  if (session.incomplete) return;
   const near = suggest(node.text, ...options.candidates);
+  if (session.incomplete && near === undefined) return;
   session.report(
     options.code,
     span,

@@ -21,7 +21,8 @@ const checkTier = (session: Session, label: StringNode): TargetRef | undefined =
   const { defined } = session;
   const name = label.value;
   if (!defined.tiers.has(name)) {
-    if (!defined.tiersKnown || defined.tiersOpen || session.incomplete) defined.uncheckedTier ??= label.span;
+    if (!defined.tiersKnown || defined.tiersOpen || defined.lost.has('tier') || session.incomplete)
+      defined.uncheckedTier ??= label.span;
     else {
       const near = suggest(name, defined.tiers.keys());
       session.report(
@@ -60,6 +61,8 @@ const checkEndpoint = (session: Session, label: StringNode): TargetRef | undefin
     defined.tiersKnown &&
     !defined.tiersOpen &&
     !defined.endpointsOpen &&
+    !defined.lost.has('tier') &&
+    !defined.lost.has('endpoint') &&
     !session.incomplete
   ) {
     const near = suggest(name, defined.endpoints.keys());

@@ -40,6 +40,8 @@ export interface Work {
   /** Labels of rules, and of routes alone. */
   readonly labels: Map<string, Span>;
   readonly routeLabels: Map<string, Span>;
+  /** Labels that some rule of the policy is given in the text, above or below: none that is made may equal one. */
+  readonly writtenLabels: Set<string>;
   /** By a label without a number: the first number that was not yet tried behind it. */
   readonly nextNumbers: Map<string, number>;
   readonly aliases: Map<string, Span>;

@@ -17,7 +17,14 @@ import { tokenize } from './lexer.ts';
 import { findLimit, isTooLarge, maxNesting, maxRules } from './limits.ts';
 import type { ParseOptions, ParseResult, PolicyToken, PolicyTokenKind } from './parse-result.ts';
 import type { Span } from './span.ts';
-import { isStatementWord, misspelledStarts, statementStarts, statementWordMeant } from './statement-bounds.ts';
+import {
+  isBareDefinition,
+  isStatementWord,
+  isTakenIn,
+  misspelledStarts,
+  statementStarts,
+  statementWordMeant,
+} from './statement-bounds.ts';
 import { describeFailure, describeUnknownStatement } from './syntax-errors.ts';
 import * as t from './token-types.ts';
 import { endOf, isKeyword, type LexToken } from './token-types.ts';
@@ -217,9 +224,12 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
         ? undefined
         : isStatementWord(first)
           ? first.tokenType.name
-          : (statementWordMeant(first, tokens[from + 1]) ?? suggest(first.image, t.statementWords));
+          : isBareDefinition(tokens, from)
+            ? 'define'
+            : (statementWordMeant(first, tokens[from + 1]) ?? suggest(first.image, t.statementWords));
     const keyword = meant as StatementKeyword | undefined;
-    const inside = tokens.slice(from + 1, Math.min(to, from + 4));
+    const afterWord = first !== undefined && isBareDefinition(tokens, from) ? from : from + 1;
+    const inside = tokens.slice(afterWord, Math.min(to, afterWord + 3));
     const labelAt = inside.findIndex((token) => token.tokenType === t.StringLiteral);
     const label = labelAt === 0 || (keyword === 'define' && labelAt === 1) ? inside[labelAt]?.literal : undefined;
     const nameToken =
@@ -268,7 +278,7 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
     if (pendingBroken) return { diagnostics: [] };
     const limit = findLimit(tokens, from, to, blocks.length - 1, file);
     if (limit !== undefined) return { diagnostics: [limit] };
-    if (!isStatementWord(first)) return { diagnostics: [describeUnknownStatement(file, first, tokens[from + 1])] };
+    if (!isStatementWord(first)) return { diagnostics: [describeUnknownStatement(file, tokens, from)] };
     const piece = tokens.slice(from, to);
     const { node, failure, diagnostics } = statementParser.readStatement(piece, file);
     if (failure === undefined) return node === undefined ? { diagnostics } : { node, diagnostics };
@@ -342,7 +352,12 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
     accept(attempt(from, firstCut), from, firstCut);
     for (const [index, cut] of [firstCut, ...more].entries()) {
       const end = more[index] ?? to;
-      accept(attempt(cut, end), cut, end);
+      const brace = isMisspelledGroup(cut) ? firstBrace(cut, end) : end;
+      if (brace + 1 === end) {
+        // Its brace was taken for one of the statement before it.
+        owedClosers = Math.max(0, owedClosers - 1);
+        openGroup(cut, end);
+      } else accept(attempt(cut, end), cut, end);
     }
     return to;
   };
@@ -369,6 +384,29 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
     add(closed.kind === 'broken' ? { ...closed, text: text.slice(span.start, span.end) } : closed);
   };
 
+  /** The token that begins at this offset. */
+  const tokenAt = (offset: number): LexToken | undefined => {
+    let low = 0;
+    let high = tokens.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((tokens[middle]?.startOffset ?? 0) < offset) low = middle + 1;
+      else high = middle;
+    }
+    return tokens[low]?.startOffset === offset ? tokens[low] : undefined;
+  };
+
+  /** Of a group without its `}`, the statements from the first line that is indented no more than the group: they follow it. */
+  const outdentedOf = ({ node, statements }: Block): readonly StatementNode[] => {
+    if (node === undefined) return [];
+    const limit = node.head.start - lineStartOf(text, node.head.start);
+    const first = statements.findIndex(({ span }) => {
+      const token = tokenAt(span.start);
+      return token?.lineStart === true && indentOf(token) <= limit;
+    });
+    return first < 1 ? [] : statements.slice(first);
+  };
+
   const dropAnnotations = (): void => {
     if (pendingStart === undefined) return;
     const at = pendingStart;
@@ -391,7 +429,7 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
     }
     structureDamaged = true;
     if (owedClosers > 0) owedClosers -= 1;
-    else if (index === 0 || lastStray !== index - 1) found.push(describeUnknownStatement(file, token, undefined));
+    else if (index === 0 || lastStray !== index - 1) found.push(describeUnknownStatement(file, tokens, index));
     lastStray = index;
     add(brokenNode(index, index + 1));
   };
@@ -451,6 +489,12 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
     return index;
   };
 
+  /** `grovp "a" when … {`: a word near `group` before a label. What is in its braces are statements all the same. */
+  const isMisspelledGroup = (at: number): boolean => {
+    const token = tokens[at];
+    return token?.tokenType === t.Ident && statementWordMeant(token, tokens[at + 1]) === 'group';
+  };
+
   const readPiece = (from: number, to: number, foundInstead?: number): void => {
     let at = from;
     while (at < to) {
@@ -464,7 +508,7 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
         at = readAnnotations(at, to);
         continue;
       }
-      const brace = type === t.Group ? firstBrace(at, to) : to;
+      const brace = type === t.Group || isMisspelledGroup(at) ? firstBrace(at, to) : to;
       if (brace < to) {
         openGroup(at, brace + 1);
         at = brace + 1;
@@ -490,9 +534,10 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
     if (mayMerge && tokens[to - 1]?.tokenType !== t.RCurly && tokens[to - 1]?.tokenType !== t.LCurly) {
       // A statement word in mid-line, after something incomplete, was meant as a name: `let queue = 5`.
       const after = starts[index + 2] ?? tokens.length;
-      const isCutShort = statementParser.readStatement(tokens.slice(from, to), file).failure?.index === to - from;
+      const { failure } = statementParser.readStatement(tokens.slice(from, to), file);
       const standsAlone = statementParser.readStatement(tokens.slice(to, after), file).failure === undefined;
-      if (isCutShort && !standsAlone) {
+      const isCutShort = failure?.index === to - from;
+      if ((isCutShort && !standsAlone) || ((failure !== undefined || !standsAlone) && isTakenIn(tokens, to))) {
         readPiece(from, after, to);
         index += 1;
         continue;
@@ -503,20 +548,26 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
   dropAnnotations();
   if (blocks.length > 1) {
     const innermost = blocks.at(-1);
+    const [outdented] = innermost === undefined ? [] : outdentedOf(innermost);
     structureDamaged = true;
     if (owedClosers === 0 && innermost?.open !== undefined) {
       const end = tokens.at(-1) === undefined ? 0 : endOf(tokens.at(-1) as LexToken);
-      const span = { file, start: end, end };
+      const span = outdented?.head ?? { file, start: end, end };
       const open = { file, start: innermost.open.startOffset, end: endOf(innermost.open) };
+      const instead = outdented === undefined ? 'the end of the file' : `\`${text.slice(span.start, span.end)}\``;
       found.push(
-        createDiagnostic('E0126', span, 'expected `}`, found the end of the file', {
+        createDiagnostic('E0126', span, `expected \`}\`, found ${instead}`, {
           labels: [{ span: open, message: 'this group is never closed' }],
         }),
       );
     }
     while (blocks.length > 1) {
       const block = blocks.pop();
-      if (block !== undefined) finishGroup(block, block.statements.at(-1)?.span.end ?? 0);
+      if (block === undefined) continue;
+      const after = outdentedOf(block);
+      block.statements.length -= after.length;
+      finishGroup(block, block.statements.at(-1)?.span.end ?? 0);
+      for (const statement of after) currentBlock().statements.push(statement);
     }
   }
 

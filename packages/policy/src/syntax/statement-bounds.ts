@@ -100,6 +100,21 @@ export const statementStarts = (tokens: readonly LexToken[]): readonly number[] 
   return starts;
 };
 
+/**
+ * Whether the statement word at `index`, in mid-line, stands behind a misspelled word that takes it in: `flse reject`, `expct route "x"`.
+ * To be asked only where the text does not parse as it stands.
+ */
+export const isTakenIn = (tokens: readonly LexToken[], index: number): boolean => {
+  const before = tokens[index - 1];
+  const type = tokens[index]?.tokenType;
+  if (before?.tokenType !== t.Ident || type === undefined || before.image.length < 3) return false;
+  const words = [
+    ...(verbs.has(type) ? ['else'] : []),
+    ...(verbs.has(type) || type === t.Route || type === t.Default ? ['expect', 'always', 'never'] : []),
+  ];
+  return suggest(before.image, words) !== undefined;
+};
+
 const label: readonly TokenType[] = [t.StringLiteral];
 const clauses: readonly TokenType[] = [t.StringLiteral, t.When, t.By, t.With];
 
@@ -126,6 +141,19 @@ export const statementWordMeant = (token: LexToken, after: LexToken | undefined)
     (word) => after !== undefined && (followers.get(word) ?? []).includes(after.tokenType),
   );
   return suggest(token.image, fitting);
+};
+
+/** Whether a definition begins here whose `define` is lost: `tier "70B" { … }`. */
+export const isBareDefinition = (tokens: readonly LexToken[], index: number): boolean => {
+  const token = tokens[index];
+  const after = tokens[index + 1];
+  if (token?.tokenType !== t.Ident || statementWordMeant(token, after) !== undefined) return false;
+  const brace = after?.tokenType === t.StringLiteral ? index + 2 : index + 1;
+  const [open, key, colon] = tokens.slice(brace, brace + 3);
+  return (
+    open?.tokenType === t.LCurly &&
+    (key?.tokenType === t.RCurly || colon?.tokenType === t.Colon || after?.tokenType === t.StringLiteral)
+  );
 };
 
 /**

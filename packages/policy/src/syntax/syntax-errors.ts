@@ -4,7 +4,7 @@ import { createDiagnostic, type Diagnostic, type DiagnosticDetails } from '../di
 import { suggest } from '../diagnostics/suggest.ts';
 import type { SyntaxFailure } from './grammar.ts';
 import type { Span } from './span.ts';
-import { statementWordMeant } from './statement-bounds.ts';
+import { isBareDefinition, statementWordMeant } from './statement-bounds.ts';
 import * as t from './token-types.ts';
 import { endOf, isKeyword, type LexToken } from './token-types.ts';
 
@@ -58,6 +58,9 @@ const named = (type: TokenType): string => {
 
 const oneOf = (words: readonly string[]): string =>
   words.length < 2 ? (words[0] ?? '') : `${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`;
+
+/** What an expression can begin with; told as `a value`. */
+const expressionStarts: readonly TokenType[] = [t.Not, t.Minus, t.Literal, t.Ident, t.LSquare, t.LParen];
 
 /** The source of a token, short enough for a headline. */
 const shown = (token: LexToken): string => {
@@ -503,7 +506,9 @@ const general: Explain = (site) => {
     });
   }
   const types = failure.expected.flatMap((type) => (type === t.VerbWord ? [t.Admit, t.Reject, t.Queue] : [type]));
-  const wanted = oneOf([...new Set(types.map(named))]);
+  const beginsValue = expressionStarts.every((type) => types.includes(type));
+  const told = beginsValue ? [t.Literal, ...types.filter((type) => !expressionStarts.includes(type))] : types;
+  const wanted = oneOf([...new Set(told.map(named))]);
   return make(site, 'E0120', `expected ${wanted}${after}, ${foundText(site)}`);
 };
 
@@ -549,8 +554,10 @@ export const describeFailure = (where: FailureSite): Diagnostic => {
 };
 
 /** The finding of a piece that begins with no statement word. */
-export const describeUnknownStatement = (file: string, token: LexToken, after: LexToken | undefined): Diagnostic => {
-  const span: Span = { file, start: token.startOffset, end: endOf(token) };
+export const describeUnknownStatement = (file: string, tokens: readonly LexToken[], index: number): Diagnostic => {
+  const [token, after] = tokens.slice(index, index + 2);
+  const span: Span = { file, start: token?.startOffset ?? 0, end: token === undefined ? 0 : endOf(token) };
+  if (token === undefined) return createDiagnostic('E0121', span, 'expected a statement');
   const insert = (text: string): DiagnosticDetails => ({
     fix: { message: `insert \`${text.trim()}\``, edits: [{ span: { ...span, end: span.start }, text }] },
   });
@@ -565,6 +572,12 @@ export const describeUnknownStatement = (file: string, token: LexToken, after: L
   }
   if (token.tokenType === t.Given || token.tokenType === t.Expect) {
     return createDiagnostic('E0121', span, `\`${token.image}\` stands only inside \`test "…" { }\``);
+  }
+  if (isBareDefinition(tokens, index)) {
+    return createDiagnostic('E0121', span, `expected a statement, found ${shown(token)}`, {
+      help: `did you mean \`define ${token.image}\`?`,
+      ...insert('define '),
+    });
   }
   const isWord = token.tokenType.CATEGORIES?.includes(t.Word) === true;
   const meant = isWord ? (statementWordMeant(token, after) ?? suggest(token.image, t.statementWords)) : undefined;

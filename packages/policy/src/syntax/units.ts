@@ -68,10 +68,13 @@ export const misspelledPeriods: ReadonlyMap<string, string> = new Map([
   ...spellings('d', 'day', 'days'),
 ]);
 
-/** The unit that a wrong suffix stands for, if that is clear. */
+/** The unit that a wrong suffix stands for, if that is clear: another word or case for it, a letter doubled, two exchanged. */
 export const unitMeant = (suffix: string): string | undefined => {
   const lower = suffix.toLowerCase();
   const misspelled = misspelledUnits.get(lower);
   if (misspelled !== undefined) return misspelled;
-  return [...units.keys()].find((unit) => unit.toLowerCase() === lower);
+  const same = [...units.keys()].find((unit) => unit.toLowerCase() === lower);
+  if (same !== undefined) return same;
+  const slips = [suffix.replaceAll(/(.)\1+/g, '$1'), [...suffix].toReversed().join('')];
+  return slips.find((slip) => units.has(slip));
 };

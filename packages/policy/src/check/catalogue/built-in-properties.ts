@@ -116,7 +116,7 @@ export const builtInProperties: readonly PropertyEntry[] = [
     ...high,
     parameters: [
       { name: 'key', kind: 'key' },
-      { name: 'places', kind: 'value', type: 'count', minimum: 1 },
+      { name: 'places', kind: 'value', type: 'count', minimum: 1, whole: true },
       { name: 'grow', kind: 'value', type: 'bool', optional: true, default: false },
     ],
   }),

@@ -14,6 +14,8 @@ export interface Parameter {
   /** Inclusive limits of a numeric `value`, in canonical units. */
   readonly minimum?: number;
   readonly maximum?: number;
+  /** A numeric `value` without a fraction. */
+  readonly whole?: boolean;
 }
 
 interface EntryBase {
