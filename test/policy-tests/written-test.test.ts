@@ -212,7 +212,7 @@ test('a decision of a live core, written as a test, passes; with an expectation 
         expect(negated?.unmet.length).toBe([...body.matchAll(/expect /g)].length);
       },
     ),
-    { numRuns: 600, seed: 77 },
+    { numRuns: 150 },
   );
-  expect(forwarded).toBeGreaterThan(60);
+  expect(forwarded).toBeGreaterThan(40);
 });
