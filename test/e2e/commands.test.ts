@@ -160,6 +160,32 @@ describe('check', () => {
   });
 });
 
+describe('diff', () => {
+  const old = 'route "hard" when complexity > 50 to tier "70B"\ndefault to tier "8B"\n';
+
+  test('says which requests move and where to, and 0 whether there is a change or none', async () => {
+    const before = write('diff-old.route', TIERS + old);
+    const after = write('diff-new.route', TIERS + old.replace('50', '60'));
+    const moved = await run('diff', before, after);
+    expect(moved.code).toBe(0);
+    expect(moved.out).toContain('complexity in (50, 60]\n    route "hard" to tier "70B" → default to tier "8B"');
+    expect((await run('diff', '--exit-code', before, after)).code).toBe(1);
+    const json = JSON.parse((await run('diff', '--json', before, after)).out) as { version: number; moves: object[] };
+    expect(json).toMatchObject({ version: 1, isSame: false, moves: [{ region: 'complexity in (50, 60]' }] });
+    const layout = write('diff-layout.route', `${TIERS}# the same\n${old.replaceAll(' when ', '\n  when ')}`);
+    expect(await run('diff', '--exit-code', before, layout)).toMatchObject({ code: 0, out: 'no change\n' });
+  });
+
+  test('a policy with errors is not compared: they are printed, and the code is 1', async () => {
+    const before = write('diff-old.route', TIERS + old);
+    const wrong = write('diff-wrong.route', `${TIERS}default to tier "9B"\n`);
+    const { code, out, err } = await run('diff', before, wrong);
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toContain('diff-wrong.route:3:');
+    expect((await run('diff', before, 'missing.route')).err).toMatch(/^signalbox diff: cannot read .*missing\.route/);
+  });
+});
+
 describe('usage', () => {
   test('no command, an unknown command, an unknown option and a missing argument exit with 2 and say what is expected', async () => {
     for (const args of [
@@ -171,6 +197,8 @@ describe('usage', () => {
       ['check'],
       ['check', '--format', 'xml', 'x'],
       ['check', '--budget', 'much', 'x'],
+      ['diff', 'x'],
+      ['diff', '--budget', '0', 'x', 'y'],
     ]) {
       const { code, err } = await run(...args);
       expect(code, args.join(' ')).toBe(2);
@@ -214,10 +242,15 @@ describe('usage', () => {
       'dev',
       'serve',
       'check',
+      'test',
+      'diff',
       'fmt',
+      'lsp',
       'explain',
       'explain-code',
+      'replay',
       'endpoints',
+      'policy',
       'key new',
       'key hash',
       'plugin new',

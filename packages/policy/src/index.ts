@@ -82,8 +82,13 @@ export type { ModifierPlace, ModifierSpec } from './check/catalogue/modifiers.ts
 export { functionNames } from './check/catalogue/functions.ts';
 export { analysePolicy } from './analysis/analyse-policy.ts';
 export type { Analysis, AnalyseOptions, RuleVerdict } from './analysis/analyse-policy.ts';
+export type { DefinitionChange } from './analysis/definition-changes.ts';
+export { diffPolicies } from './analysis/diff-policies.ts';
+export type { DiffOptions, Move, MoveEnd, PolicyDiff } from './analysis/diff-policies.ts';
+export { renderDiff } from './analysis/diff-text.ts';
 export type { EnsureVerdict } from './analysis/ensures.ts';
 export { DEFAULT_BUDGET } from './analysis/question.ts';
+export type { RuleChange } from './analysis/rule-changes.ts';
 export { withAnalysis } from './analysis/with-analysis.ts';
 export type { Analysable } from './analysis/with-analysis.ts';
 export type { Witness } from './analysis/witness.ts';

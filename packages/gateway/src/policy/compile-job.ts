@@ -1,7 +1,7 @@
 import { relative, resolve } from 'node:path';
 import type { CheckOptions, PluginManifest } from '@signalbox/plugin-api';
 import { INERT_KEYS, tenantsWithoutKeys } from '@signalbox/core';
-import type { Diagnostic, PolicyChecks, PolicyProgram, Sources } from '@signalbox/policy';
+import type { CompileResult, Diagnostic, PolicyChecks, PolicyProgram, Sources } from '@signalbox/policy';
 import { compilePolicy } from '@signalbox/policy';
 import type { PluginPackage, SettledPlugins } from '../plugins/plugin-packages.ts';
 import { finderOf } from '../plugins/plugin-packages.ts';
@@ -15,6 +15,8 @@ export interface LoadedPolicy {
   readonly program: PolicyProgram | undefined;
   /** Its tests and ensures, checked and not run; present with the program. */
   readonly checks: PolicyChecks | undefined;
+  /** What `@allow` drops, for the analysis; present with the program. */
+  readonly allowed: CompileResult['allowed'];
   readonly diagnostics: readonly Diagnostic[];
   /** What no place in the text stands for, a sentence each. */
   readonly notices: readonly string[];
@@ -49,7 +51,7 @@ export function runCompileJob(job: CompileJob, checkOptions: CheckOptions): Load
   const finder = finderOf(job.plugins);
   const packages = new Map<string, PluginPackage>();
   const reader = given === undefined ? createPolicyReader(cwd, root) : undefined;
-  const { program, checks, diagnostics, files } = compilePolicy({
+  const { program, checks, allowed, diagnostics, files } = compilePolicy({
     path: shownPath(cwd, path),
     root: shownPath(cwd, root),
     text,
@@ -69,6 +71,7 @@ export function runCompileJob(job: CompileJob, checkOptions: CheckOptions): Load
   return {
     program,
     checks,
+    allowed,
     diagnostics,
     notices: [...(reader?.problems ?? []), ...(program === undefined ? [] : tenantsWithoutKeys(program))],
     sources: new Map(files.map((file) => [file.path, file.text])),

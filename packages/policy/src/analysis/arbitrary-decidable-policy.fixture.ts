@@ -146,7 +146,9 @@ export const arbitraryDecidablePolicy: fc.Arbitrary<DecidablePolicy> = fc
   });
 
 /** Every combination of the representatives, as values by name. */
-export function* combinationsOf({ signals }: DecidablePolicy): Iterable<ReadonlyMap<string, Value | undefined>> {
+export function* combinationsOf({
+  signals,
+}: Pick<DecidablePolicy, 'signals'>): Iterable<ReadonlyMap<string, Value | undefined>> {
   const total = signals.reduce((product, { representatives }) => product * representatives.length, 1);
   for (let n = 0; n < total; n++) {
     const values = new Map<string, Value | undefined>();
@@ -158,3 +160,59 @@ export function* combinationsOf({ signals }: DecidablePolicy): Iterable<Readonly
     yield values;
   }
 }
+
+export interface DecidablePair extends Pick<DecidablePolicy, 'signals'> {
+  readonly before: string;
+  readonly after: string;
+}
+
+const OUTCOMES = [
+  'to tier "a"',
+  'to tier "b"',
+  'to tier "a" by lowest(queue_depth)',
+  'to tier "a" else tier "b"',
+  'to tier "b" else next',
+] as const;
+const VERDICTS = ['admit', 'reject', 'reject with status 503', 'queue'] as const;
+
+const TIERS = [
+  'define tier "a" { model: "a", endpoints: ["http://127.0.0.1:1"] }',
+  'define tier "b" { model: "b", endpoints: ["http://127.0.0.1:2"] }',
+];
+
+/**
+ * Two policies over the same two signals: rules drawn from one set, so that some are in both, in the same or another order, some with another
+ * condition or another destination.
+ */
+export const arbitraryDecidablePair: fc.Arbitrary<DecidablePair> = fc
+  .shuffledSubarray([...SIGNALS], { minLength: 1, maxLength: 2 })
+  .chain((signals) => {
+    const condition = conditionOver(signals);
+    const conditions = fc.array(condition, { minLength: 2, maxLength: 4 });
+    const policy = (drawn: readonly string[]): fc.Arbitrary<string> => {
+      const when = fc.constantFrom(...drawn);
+      const rule = fc.tuple(when, fc.constantFrom(...OUTCOMES), fc.nat({ max: 9 }));
+      const verdict = fc.tuple(when, fc.constantFrom(...VERDICTS), fc.nat({ max: 9 }));
+      const label = ([, , name]: readonly [string, string, number]): number => name;
+      return fc
+        .record({
+          rules: fc.uniqueArray(rule, { minLength: 1, maxLength: 5, selector: label }),
+          verdicts: fc.uniqueArray(verdict, { maxLength: 2, selector: label }),
+          isClosed: fc.boolean(),
+        })
+        .map(({ rules, verdicts, isClosed }) =>
+          [
+            ...TIERS,
+            ...verdicts.map(([on, verb, name]) => {
+              const [word = '', ...more] = verb.split(' ');
+              return `${word} "a${name}" when ${on} ${more.join(' ')}`;
+            }),
+            ...rules.map(([on, to, name]) => `route "r${name}" when ${on} ${to.replace('else tier', 'else to tier')}`),
+            ...(isClosed ? ['default to tier "b"'] : []),
+          ].join('\n'),
+        );
+    };
+    return conditions.chain((drawn) =>
+      fc.record({ before: policy(drawn), after: policy(drawn) }).map((pair) => ({ signals, ...pair })),
+    );
+  });

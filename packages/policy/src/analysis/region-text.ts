@@ -7,14 +7,24 @@ import type { Variable } from './variable.ts';
 
 /** What a solution narrows, as a condition: `complexity in (50, 60] and stream`. `any request` where nothing is narrowed. */
 export function narrowedText(narrowed: Narrowed): string {
-  const parts = Array.from(narrowed, ([variable, region]) => regionText(variable, region));
+  const parts = Array.from(narrowed, ([variable, region]) => ({ variable, text: regionText(variable, region) }))
+    .filter(({ variable, text }) => !(text === `${variable.text} exists` && isAskedBy(variable, narrowed)))
+    .map(({ text }) => text);
   return parts.length === 0 ? 'any request' : parts.join(' and ');
 }
+
+/** Whether the value of a part that cannot be followed, as a search, says already that what it looks into is known. */
+const isAskedBy = ({ text }: Variable, narrowed: Narrowed): boolean =>
+  Array.from(narrowed).some(
+    ([other, region]) => other.opaque && !holdsUnknown(region) && other.text.startsWith(`${text} `),
+  );
 
 /** That a variable lies in a region, as people would write it. */
 export function regionText(variable: Variable, region: Region): string {
   if (isEmpty(knownPart(region))) return `${variable.text} unknown`;
   const mayBeMissing = holdsUnknown(region);
+  if (mayBeMissing && variable.type === 'bool' && region.kind === 'choice' && (region.mask & 0b10) === 0)
+    return `${variable.text} not true`;
   const known = knownText(variable, knownPart(region));
   if (mayBeMissing) return known === undefined ? 'any request' : `(${known} or ${variable.text} unknown)`;
   return known ?? `${variable.text} exists`;
