@@ -40,12 +40,17 @@ export function spawnSignalbox(args: readonly string[], cwd: string, stdio: Stdi
   return finished(args, { cwd, stdio });
 }
 
-function finished(args: readonly string[], options: SpawnSyncOptions): Finished {
+/** The same in a process whose heap may hold so many megabytes. */
+export function signalboxWithHeap(args: readonly string[], cwd: string, megabytes: number): Finished {
+  return finished(args, { cwd, timeout: 200_000 }, { NODE_OPTIONS: `--max-old-space-size=${megabytes}` });
+}
+
+function finished(args: readonly string[], options: SpawnSyncOptions, more: typeof process.env = {}): Finished {
   const { status, stdout, stderr } = spawnSync(process.execPath, [...nodeArguments, ...args], {
+    timeout: 60_000,
     ...options,
     encoding: 'utf8',
-    env,
-    timeout: 60_000,
+    env: { ...env, ...more },
   });
   return { code: status, out: stdout, err: stderr };
 }

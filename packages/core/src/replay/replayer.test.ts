@@ -302,7 +302,7 @@ describe('on the version that made it', () => {
         }
         replayer.close();
       }),
-      { numRuns: 1500 },
+      { numRuns: 1000 },
     );
     expect([...verdicts].toSorted()).toEqual([
       'forward',
@@ -312,7 +312,7 @@ describe('on the version that made it', () => {
       'queue',
       'reject',
     ]);
-    expect(seen.all).toBeGreaterThan(4000);
+    expect(seen.all).toBeGreaterThan(3000);
     // What is not decidable hangs on few things, and each is named.
     const reasons = [
       /^session \(its hash is\)$/,
@@ -327,7 +327,7 @@ describe('on the version that made it', () => {
     expect([...missing].filter((name) => !reasons.some((reason) => reason.test(name)))).toEqual([]);
     expect(seen.decided / seen.all).toBeGreaterThan(0.75);
     expect(seen.endpoints / seen.all).toBeGreaterThan(0.3);
-    expect(seen.later).toBeGreaterThan(500);
+    expect(seen.later).toBeGreaterThan(300);
   }, 120_000);
 
   const one = async (

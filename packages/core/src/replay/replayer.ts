@@ -463,6 +463,8 @@ class CoreReplayer implements Replayer {
 
   #rank(destination: BoundDestination, slots: Int32Array, isWhole: boolean): ReplayedEndpoints {
     const { frame } = this.#world;
+    const unknown = this.#missingOfFirst(destination, slots, isWhole);
+    if (unknown.length > 0) return undecidable(unknown);
     const tiers = destination.tiers.map((tier, index) => this.#recordedTier(destination, tier, index, isWhole));
     const { picker } = destination;
     frame.stamp++;
@@ -483,6 +485,23 @@ class CoreReplayer implements Replayer {
       if (error instanceof NotRecorded) return undecidable(error.missing);
       throw error;
     }
+  }
+
+  /** What the first tier of the order reads and no record tells. Later tiers are of no matter until there is a tie. */
+  #missingOfFirst(
+    { source, tiers, termNames }: BoundDestination,
+    slots: Int32Array,
+    isWhole: boolean,
+  ): readonly string[] {
+    if (this.#isOwn) return [];
+    return (source.by[0]?.terms ?? []).flatMap(({ scorer }, t) => {
+      const isNormalised = (tiers[0]?.length ?? 0) > 1 && tiers[0]?.[t]?.direction !== 'score';
+      const names = [...slots].map(
+        (slot) => `${termNames[t] ?? scorer.name} of ${this.#core.fleet.texts.name[slot] ?? ''}`,
+      );
+      if (scorer.kind !== 'expression' || (isNormalised && !isWhole)) return names;
+      return [...slots].flatMap((slot) => this.#world.missing(scorer.expression, slot));
+    });
   }
 
   /** A tier of the order whose terms are worked out from what was recorded. */

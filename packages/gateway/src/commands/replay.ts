@@ -8,7 +8,7 @@ import { replayReportText } from '../replay/report-text.ts';
 import { readTimeBound } from '../replay/time-bound.ts';
 
 /** After so many lines progress is told. */
-const PROGRESS_LINES = 100_000;
+const PROGRESS_LINES = 10_000;
 
 export const replayCommand: Command = {
   name: 'replay',
