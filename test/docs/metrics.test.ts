@@ -76,6 +76,15 @@ test('every metric is on the page of metrics with its type and labels, and every
     unknownScorers: () => [['least_kv_cache', 1]],
     leaseLeaks: () => 0,
     audit: () => ({ written: 1, dropped: 0 }),
+    lifecycle: () => ({
+      versions: { in_force: 1 },
+      retiringRequests: 0,
+      pinned: false,
+      canaryRequests: [{ version: 'canary', outcome: 'ok', count: 1 }],
+      canaryRollbacks: { ttft: 1 },
+      shadowDecisions: { agreed: 1 },
+      shadowSeconds: 0.1,
+    }),
   });
   metrics.config.hash = 'abc';
   metrics.config.unfed = ['kv_cache_used'];

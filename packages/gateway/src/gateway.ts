@@ -1,15 +1,15 @@
 import { dirname, resolve } from 'node:path';
 import { readSite } from '@signalbox/console';
 import { createCore, explanationText } from '@signalbox/core';
-import type { Core, EndpointStatus, PolicyVersion } from '@signalbox/core';
+import type { Core, EndpointStatus } from '@signalbox/core';
 import type { Logger } from '@signalbox/plugin-api';
 import { silentLogger, SignalboxError } from '@signalbox/plugin-api';
 import type { GatewayDefinition, PolicyProgram, SecretRef } from '@signalbox/policy';
-import { hasErrors, toJsonReport } from '@signalbox/policy';
 import { createProxy } from '@signalbox/proxy';
 import type { ForwardingRules, Identity, IdentityRefusal, Proxy, UnroutedEnd } from '@signalbox/proxy';
 import type { AuditDetail, DecisionRecord, Metrics } from '@signalbox/telemetry';
 import { auditLine, createDecisionHistory, createMetrics, unroutedRecord } from '@signalbox/telemetry';
+import { connectionLimit, openFileLimit } from './connection-limit.ts';
 import type { AdminServer, ExplainReport, PolicyReport, ReloadReport } from './admin/admin-server.ts';
 import { splitListen, startAdminServer, urlOf } from './admin/admin-server.ts';
 import type { EndpointControl } from './admin/endpoint-control.ts';
@@ -20,6 +20,8 @@ import { readExplainRequest } from './explain/explain-request.ts';
 import { forwardingRules } from './forwarding-rules.ts';
 import type { KeyRing } from './keys/key-ring.ts';
 import { keyFiles, loadKeys } from './keys/load-keys.ts';
+import type { Expectation, LoadOutcome } from './lifecycle/policy-lifecycle.ts';
+import { PolicyConflict, PolicyLifecycle } from './lifecycle/policy-lifecycle.ts';
 import type { LoadedPolicy, PolicyLoader } from './policy/load-policy.ts';
 import { createPolicyLoader, findingsText } from './policy/load-policy.ts';
 import { testPolicy } from './policy-tests/policy-gate.ts';
@@ -60,6 +62,8 @@ export interface GatewayOptions {
   readonly onDecision?: (record: DecisionRecord) => void;
   /** Called for every reload that was tried, whatever came of it. */
   readonly onReload?: (report: ReloadReport) => void;
+  /** Told in a sentence of what came of a policy other than by a call, as a canary that was rolled back. */
+  readonly onPolicyEvent?: (text: string) => void;
   /** Changes a program before it is put in force: `dev` puts simulated engines in the place of endpoints. */
   readonly transform?: (program: PolicyProgram) => Promise<PolicyProgram>;
 }
@@ -74,7 +78,8 @@ export interface Gateway {
   readonly startFindings: string;
   /** Whether callers need an API key. */
   readonly asksForKeys: boolean;
-  reload(): Promise<ReloadReport>;
+  /** Reads the policy file again, because somebody asks: by a signal unless it is said. */
+  reload(origin?: 'sighup' | 'admin'): Promise<ReloadReport>;
   /** Leases open. */
   inflight(): number;
   endpoints(): readonly EndpointStatus[];
@@ -96,6 +101,12 @@ const PORTS_TRIED = 20;
 /** How long the audit file may take to be written at the end. */
 const AUDIT_CLOSE_MS = 5000;
 const ANYONE: Identity = Object.freeze({ kind: 'known' });
+
+/** What a program asks for beside routing. */
+interface Equipment {
+  readonly keys: KeyRing | undefined;
+  readonly tls: TlsFiles | undefined;
+}
 
 /** Thrown when the policy to start with has errors; `text` has the findings as people read them. */
 export class PolicyRefused extends SignalboxError {
@@ -132,7 +143,8 @@ class RunningGateway implements Gateway {
   readonly #folder: string;
   readonly #readSecret: (ref: SecretRef) => string | undefined;
   readonly #history = createDecisionHistory(HISTORY);
-  readonly #watcher = createPolicyWatcher({ onChange: () => void this.reload() });
+  readonly #lifecycle: PolicyLifecycle<Equipment>;
+  readonly #watcher = createPolicyWatcher({ onChange: () => void this.#reload('file') });
   #stopWatchingLoop: (() => void) | undefined;
   #proxy: Proxy | undefined;
   #keys: KeyRing | undefined;
@@ -148,8 +160,6 @@ class RunningGateway implements Gateway {
   #draining = false;
   #since = new Date().toISOString();
   #lastReload: { readonly ok: boolean; readonly text: string } = { ok: true, text: '' };
-  /** Reloads run one after another; a new one waits for those before it. */
-  #reloading: Promise<unknown> = Promise.resolve();
 
   constructor(options: GatewayOptions) {
     this.#options = options;
@@ -174,6 +184,30 @@ class RunningGateway implements Gateway {
       onEndpointGone: (target) => this.#proxy?.retire(target),
     });
     this.#endpointControl = createEndpointControl(this.#core, this.#logger);
+    this.#lifecycle = new PolicyLifecycle<Equipment>({
+      core: this.#core,
+      loader: this.#loader,
+      path: options.policyPath,
+      clock: systemClock,
+      logger: this.#logger,
+      colour: options.colour ?? false,
+      host: {
+        equip: (program) => ({
+          keys: this.#loadKeys(program),
+          tls: readTlsFiles(program.definitions.gateway, this.#folder),
+        }),
+        enforced: (_version, equipment) => this.#enforced(equipment),
+        refreshed: (equipment) => this.#refreshed(equipment),
+        follow: (loaded) => this.#follow(loaded),
+        importPlugins: async ({ packages }) => [
+          ...BUILTIN_PLUGINS,
+          ...(await Promise.all([...packages.values()].map(importPlugin))),
+        ],
+        test: (loaded) => this.#test(loaded),
+        transform: async (program) => (await options.transform?.(program)) ?? program,
+        tell: (text) => options.onPolicyEvent?.(text),
+      },
+    });
     this.#metrics = createMetrics({
       endpoints: () => this.#core.endpoints().map(({ name, ...status }) => ({ ...status, endpoint: name })),
       queues: () =>
@@ -187,7 +221,9 @@ class RunningGateway implements Gateway {
       plugins: () => this.#pluginFigures(),
       unknownScorers: () => this.#core.status().unknownScorers,
       leaseLeaks: () => this.#core.status().leaseFaults,
+      connectionsDropped: () => this.#proxy?.stats.connectionsDropped ?? 0,
       audit: () => this.#audit,
+      lifecycle: () => this.#lifecycle.figures(),
     });
   }
 
@@ -208,11 +244,8 @@ class RunningGateway implements Gateway {
     if (loaded.program === undefined) throw new PolicyRefused(this.#options.policyPath, this.startFindings);
     try {
       this.#host = splitListen(this.#options.listen ?? loaded.program.definitions.gateway.listen).host;
-      const keys = this.#loadKeys(loaded.program);
-      this.#follow(loaded);
-      const gate = await this.#test(loaded);
+      const gate = await this.#lifecycle.start(loaded);
       if (!gate.passed) throw new PolicyRefused(this.#options.policyPath, this.startFindings + gate.text);
-      this.#activate(await this.#prepare(loaded), keys);
       const definition = this.definition;
       this.#started = definition;
       if (definition.audit !== undefined) {
@@ -228,11 +261,12 @@ class RunningGateway implements Gateway {
         source: {
           ready: () => !this.#draining && this.#core.router.ready(),
           metrics: async () => ({ contentType: this.#metrics.contentType, text: await this.#metrics.expose() }),
-          reload: () => this.reload(),
+          reload: (expected) => this.#reload('admin', expected),
           policy: () => this.#policyReport(),
           explain: (body) => Promise.resolve(this.#explain(body)),
           decisions: (limit) => this.#history.recent(limit),
           endpoints: this.#endpointControl,
+          lifecycle: this.#lifecycle,
         },
       });
       this.adminUrl = this.#adminServer.url;
@@ -276,7 +310,7 @@ class RunningGateway implements Gateway {
       router: this.#core.router,
       clock: systemClock,
       logger: this.#logger,
-      limits: { bodyBytes: definition.bodyLimit },
+      limits: { bodyBytes: definition.bodyLimit, connections: connectionLimit(openFileLimit()) },
       reportModel: () => (this.definition.reportModel === 'real' ? 'real' : 'asked'),
       hooks: {
         identify: (credential) => this.#identify(credential),
@@ -330,66 +364,43 @@ class RunningGateway implements Gateway {
     );
   }
 
-  reload(): Promise<ReloadReport> {
-    const next = this.#reloading.then(() => this.#reloadOnce());
-    this.#reloading = next;
-    return next;
+  reload(origin: 'sighup' | 'admin' = 'sighup'): Promise<ReloadReport> {
+    return this.#reload(origin);
   }
 
-  async #reloadOnce(): Promise<ReloadReport> {
-    let report: ReloadReport;
+  async #reload(origin: 'file' | 'sighup' | 'admin', expected?: Expectation): Promise<ReloadReport> {
+    const keysBefore = this.#keys?.fingerprint;
+    let outcome: LoadOutcome;
     try {
-      report = await this.#tryReload();
+      outcome = await this.#lifecycle.reload(origin, expected);
     } catch (error) {
+      if (error instanceof PolicyConflict) throw error;
       if (!(error instanceof SignalboxError)) this.#logger.error('the reload failed', { error: String(error) });
-      report = this.#reportOf(false, false, [], `${(error as Error).message}\n`);
+      const text = `${(error as Error).message}\n`;
+      const { held } = this.#lifecycle.state();
+      outcome = { ok: false, changed: false, diagnostics: [], failedTests: [], text, held };
     }
     const { config } = this.#metrics;
     config.reloads++;
-    config.lastSuccessful = report.ok;
-    if (report.ok) config.lastSuccessEpochSeconds = Date.now() / 1000;
+    config.lastSuccessful = outcome.ok;
+    if (outcome.ok) config.lastSuccessEpochSeconds = Date.now() / 1000;
     else config.failures++;
+    const notes = outcome.changed && this.#started !== undefined ? startOnlyNotes(this.#started, this.definition) : '';
+    const report: ReloadReport = {
+      ...outcome,
+      text: outcome.text + notes,
+      keys: this.#keys?.size ?? null,
+      keysChanged: this.#keys?.fingerprint !== keysBefore,
+      ...this.#identity(),
+    };
     this.#lastReload = { ok: report.ok, text: report.text };
     this.#options.onReload?.(report);
     return report;
   }
 
-  async #tryReload(): Promise<ReloadReport> {
-    const loaded = this.#loader.load(this.#options.policyPath);
-    this.#follow(loaded);
-    const text = findingsText(loaded, this.#options.colour ?? false);
-    const findings = toJsonReport(loaded.diagnostics, loaded.sources).diagnostics;
-    if (loaded.program === undefined || hasErrors(loaded.diagnostics))
-      return this.#reportOf(false, false, findings, text);
-    const keys = this.#loadKeys(loaded.program);
-    const tls = readTlsFiles(loaded.program.definitions.gateway, this.#folder);
-    const keysChanged = keys?.fingerprint !== this.#keys?.fingerprint;
-    if (loaded.program.hash === this.#core.active?.program.hash) {
-      this.#setKeys(keys);
-      this.#setTls(tls);
-      return { ...this.#reportOf(true, false, findings, text), keysChanged };
-    }
-    const gate = await this.#test(loaded);
-    if (!gate.passed) return { ...this.#reportOf(false, false, findings, text + gate.text), failedTests: gate.failed };
-    this.#activate(await this.#prepare(loaded), keys);
-    this.#setTls(tls);
-    const notes = this.#started === undefined ? '' : startOnlyNotes(this.#started, this.definition);
-    return { ...this.#reportOf(true, true, findings, text + notes), keysChanged };
-  }
-
-  #reportOf(ok: boolean, changed: boolean, diagnostics: readonly unknown[], text: string): ReloadReport {
-    const active = this.#core.active;
-    return {
-      ok,
-      changed,
-      keys: this.#keys?.size ?? null,
-      keysChanged: false,
-      policy: active?.id ?? '',
-      generation: active?.generation ?? 0,
-      diagnostics,
-      failedTests: [],
-      text,
-    };
+  #identity(): { readonly policy: string; readonly generation: number } {
+    const { policy, generation } = this.#lifecycle.state();
+    return { policy, generation };
   }
 
   async #test(loaded: LoadedPolicy): Promise<GateReport> {
@@ -401,27 +412,24 @@ class RunningGateway implements Gateway {
     });
   }
 
-  async #prepare(loaded: LoadedPolicy): Promise<PolicyVersion> {
-    if (loaded.program === undefined)
-      throw new SignalboxError('the policy has errors', { code: 'policy_refused', source: 'gateway' });
-    const plugins = await Promise.all([...loaded.packages.values()].map(importPlugin));
-    const program =
-      this.#options.transform === undefined ? loaded.program : await this.#options.transform(loaded.program);
-    return this.#core.prepare(program, [...BUILTIN_PLUGINS, ...plugins]);
-  }
-
-  #activate(version: PolicyVersion, keys: KeyRing | undefined): void {
-    this.#core.activate(version);
+  #enforced(equipment: Equipment): void {
+    const version = this.#core.active;
+    if (version === undefined) return;
     const { trustedProxies, earlyHead } = version.program.definitions.gateway;
     this.#forwarding = forwardingRules(trustedProxies);
     this.#earlyHeadMs = earlyHead === undefined ? Number.POSITIVE_INFINITY : earlyHead * 1000;
-    this.#setKeys(keys);
+    this.#refreshed(equipment);
     this.#since = new Date().toISOString();
     this.#metrics.setModels(version.models);
     this.#metrics.config.hash = version.id;
     this.#tellUnfed(unfedProperties(version.program));
     this.#metrics.config.lastSuccessful = true;
     this.#metrics.config.lastSuccessEpochSeconds = Date.now() / 1000;
+  }
+
+  #refreshed({ keys, tls }: Equipment): void {
+    this.#setKeys(keys);
+    this.#setTls(tls);
   }
 
   /** Says once of each property that nothing feeds it; metric and policy report say it for as long as it lasts. */
@@ -452,6 +460,7 @@ class RunningGateway implements Gateway {
 
   #record(record: DecisionRecord): void {
     this.#metrics.record(record);
+    this.#lifecycle.observe(record);
     this.#history.add(record);
     this.#audit?.add(() => auditLine(record, this.#auditDetail));
     this.#options.onDecision?.(record);
@@ -475,13 +484,11 @@ class RunningGateway implements Gateway {
   }
 
   #policyReport(): PolicyReport {
-    const { policy, generation, keys } = this.#reportOf(true, false, [], '');
     return {
-      policy,
-      generation,
+      ...this.#lifecycle.state(),
       file: this.#options.policyPath,
       since: this.#since,
-      keys,
+      keys: this.#keys?.size ?? null,
       lastReload: this.#lastReload,
       unfed: this.#metrics.config.unfed,
       endpoints: this.#core.endpoints(),

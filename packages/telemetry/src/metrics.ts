@@ -51,10 +51,31 @@ export interface MetricsSource {
   plugins(): Iterable<{ readonly plugin: string; readonly errors: number; readonly invalidValues: number }>;
   /** How often each scorer knew nothing of any candidate, by its name in the policy. */
   unknownScorers?(): Iterable<readonly [scorer: string, times: number]>;
+  /** Client connections closed at once because there were as many as there may be. */
+  connectionsDropped?(): number;
   /** Leases found unreleased; 0 unless there is a bug. */
   leaseLeaks(): number;
   /** Lines of the audit file since the start; absent where none is kept. */
   audit?(): { readonly written: number; readonly dropped: number } | undefined;
+  /** Policy versions and trials; absent where there is but one policy. */
+  lifecycle?(): LifecycleGauges;
+}
+
+/** Policy versions by what they do, and what came of trials since the start. */
+export interface LifecycleGauges {
+  /** By state: in_force, canary, shadow, retiring. */
+  readonly versions: { readonly [state: string]: number };
+  /** Requests under way on versions that get no new ones. */
+  readonly retiringRequests: number;
+  /** Whether versions of the policy file are held back. */
+  readonly pinned: boolean;
+  /** Requests that ended while a canary ran, by what decided them. */
+  readonly canaryRequests: readonly { readonly version: string; readonly outcome: string; readonly count: number }[];
+  /** Canaries that were rolled back, by reason. */
+  readonly canaryRollbacks: { readonly [reason: string]: number };
+  /** Decisions of shadows, by whether they were as those in force: agreed, moved, failed. */
+  readonly shadowDecisions: { readonly [outcome: string]: number };
+  readonly shadowSeconds: number;
 }
 
 /** The reload state that operators watch. */
@@ -315,10 +336,55 @@ export function createMetrics(source: MetricsSource): Metrics {
     'counter',
     () => [{ labels: {}, value: source.leaseLeaks() }],
   );
+  define(
+    'connections_dropped_total',
+    'Client connections closed at once because there were as many as the limit on open files has room for',
+    'counter',
+    () => [{ labels: {}, value: source.connectionsDropped?.() ?? 0 }],
+  );
   define('audit_records_total', 'Lines of the audit file', 'counter', () => {
     const audit = source.audit?.();
     if (audit === undefined) return [];
     return (['written', 'dropped'] as const).map((outcome) => ({ labels: { outcome }, value: audit[outcome] }));
+  });
+  const byLabel = (
+    name: string,
+    help: string,
+    type: 'counter' | 'gauge',
+    label: string,
+    counts: (lifecycle: LifecycleGauges) => { readonly [value: string]: number },
+  ): void =>
+    define(name, help, type, () => {
+      const lifecycle = source.lifecycle?.();
+      if (lifecycle === undefined) return [];
+      return Object.entries(counts(lifecycle)).map(([key, value]) => ({ labels: { [label]: key }, value }));
+    });
+  byLabel('policy_versions', 'Policy versions that decide or still hold requests', 'gauge', 'state', (l) => l.versions);
+  define('policy_retiring_requests', 'Requests under way on versions that get no new ones', 'gauge', () => {
+    const lifecycle = source.lifecycle?.();
+    return lifecycle === undefined ? [] : [{ labels: {}, value: lifecycle.retiringRequests }];
+  });
+  define('policy_pinned', '1 while versions of the policy file are held back', 'gauge', () => {
+    const lifecycle = source.lifecycle?.();
+    return lifecycle === undefined ? [] : [{ labels: {}, value: lifecycle.pinned ? 1 : 0 }];
+  });
+  define('canary_requests_total', 'Requests that ended while a canary ran', 'counter', () =>
+    (source.lifecycle?.().canaryRequests ?? []).map(({ version, outcome, count }) => ({
+      labels: { version, outcome },
+      value: count,
+    })),
+  );
+  byLabel('canary_rollbacks_total', 'Canaries that were rolled back', 'counter', 'reason', (l) => l.canaryRollbacks);
+  byLabel(
+    'shadow_decisions_total',
+    'Decisions of shadow policies, by whether they were as those in force',
+    'counter',
+    'outcome',
+    (l) => l.shadowDecisions,
+  );
+  define('shadow_seconds_total', 'Time spent on decisions of shadow policies', 'counter', () => {
+    const lifecycle = source.lifecycle?.();
+    return lifecycle === undefined ? [] : [{ labels: {}, value: lifecycle.shadowSeconds }];
   });
   const single = (name: string, help: string, type: 'counter' | 'gauge', value: () => number) =>
     define(name, help, type, () => [{ labels: {}, value: value() }]);

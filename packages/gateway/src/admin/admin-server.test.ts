@@ -2,12 +2,23 @@ import { request as httpRequest } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { EndpointStatus } from '@signalbox/core';
 import { silentLogger, SignalboxError } from '@signalbox/plugin-api';
+import type { PolicyState } from '../lifecycle/policy-lifecycle.ts';
 import type { AdminServer, AdminSource } from './admin-server.ts';
 import { splitListen, startAdminServer } from './admin-server.ts';
 
 let ready = true;
 let reloads = 0;
 const acted: unknown[] = [];
+const STATE: PolicyState = {
+  policy: 'abc',
+  generation: 1,
+  etag: '"1-1"',
+  pinned: false,
+  held: null,
+  canary: null,
+  shadow: null,
+};
+const unused = (): Promise<never> => Promise.reject(new Error('not asked for'));
 const source: AdminSource = {
   ready: () => ready,
   metrics: () => Promise.resolve({ contentType: 'text/plain; version=0.0.4', text: 'signalbox_requests_total 1\n' }),
@@ -22,12 +33,12 @@ const source: AdminSource = {
       generation: 2,
       diagnostics: [],
       failedTests: [],
+      held: null,
       text: 'E0201 …',
     });
   },
   policy: () => ({
-    policy: 'abc',
-    generation: 1,
+    ...STATE,
     file: 'x.route',
     since: '',
     keys: null,
@@ -44,6 +55,23 @@ const source: AdminSource = {
         throw new SignalboxError('no endpoint', { code: 'endpoint_unknown', source: 'client', status: 404 });
       return { endpoint: { name } as EndpointStatus, drained: name === 'idle' };
     },
+  },
+  lifecycle: {
+    state: () => STATE,
+    list: () => [],
+    show: () => {
+      throw new Error('not asked for');
+    },
+    canary: () => undefined,
+    shadow: () => undefined,
+    rollback: unused,
+    pin: unused,
+    unpin: unused,
+    startCanary: unused,
+    promote: unused,
+    abort: unused,
+    startShadow: unused,
+    endShadow: unused,
   },
   decisions: (limit) => Array.from({ length: Math.min(limit, 3) }, (_, i) => ({ i })),
 };

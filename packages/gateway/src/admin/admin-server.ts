@@ -4,6 +4,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { silentLogger, SignalboxError } from '@signalbox/plugin-api';
 import type { Logger } from '@signalbox/plugin-api';
 import type { SiteFile } from '@signalbox/console';
+import type { Expectation, PolicyState } from '../lifecycle/policy-lifecycle.ts';
+import { addPolicyRoutes, answerChange, expectationOf } from './policy-routes.ts';
+import type { PolicyControl } from './policy-routes.ts';
 import type { EndpointControl } from './endpoint-control.ts';
 import { ENDPOINT_ACTIONS } from './endpoint-control.ts';
 import { isPlayground, servePlayground } from './playground.ts';
@@ -13,13 +16,14 @@ export interface AdminSource {
   /** Whether traffic is welcome: a policy is in force and no drain has begun. */
   ready(): boolean;
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
-  /** Reloads the policy and says what came of it. */
-  reload(): Promise<ReloadReport>;
+  /** Reloads the policy and says what came of it. Rejects with a PolicyConflict if not all is as expected. */
+  reload(expected: Expectation): Promise<ReloadReport>;
   policy(): PolicyReport;
   /** Decides a request given as JSON without sending it or advancing any state. */
   explain(body: unknown): Promise<ExplainReport>;
   decisions(limit: number): readonly unknown[];
   readonly endpoints: EndpointControl;
+  readonly lifecycle: PolicyControl;
 }
 
 export interface ReloadReport {
@@ -32,6 +36,8 @@ export interface ReloadReport {
   readonly keysChanged: boolean;
   readonly policy: string;
   readonly generation: number;
+  /** The version of the policy file that waits for a pin to be taken away; null for none. */
+  readonly held: string | null;
   readonly diagnostics: readonly unknown[];
   /** Tests of the policy that kept it from being put in force. */
   readonly failedTests: readonly unknown[];
@@ -39,9 +45,7 @@ export interface ReloadReport {
   readonly text: string;
 }
 
-export interface PolicyReport {
-  readonly policy: string;
-  readonly generation: number;
+export interface PolicyReport extends PolicyState {
   readonly file: string;
   readonly since: string;
   /** API keys in force; null where none are asked for. */
@@ -141,7 +145,11 @@ export async function startAdminServer({
     const { contentType, text } = await source.metrics();
     return reply.header('content-type', contentType).send(text);
   });
-  app.get('/-/policy', () => source.policy());
+  app.get('/-/policy', (_request, reply) => {
+    const report = source.policy();
+    return reply.header('etag', report.etag).send(report);
+  });
+  addPolicyRoutes(app, source.lifecycle);
   app.get<{ Querystring: { limit?: string } }>('/-/decisions', ({ query }) => {
     const limit = Number(query.limit ?? 100);
     if (!Number.isInteger(limit) || limit < 1) {
@@ -162,10 +170,12 @@ export async function startAdminServer({
     const report = source.endpoints.act(action, params['*'].slice(0, at));
     return reply.code(action === 'drain' && !report.drained ? 202 : 200).send(report);
   });
-  app.post('/-/reload', async (_request, reply) => {
-    const report = await source.reload();
-    return reply.code(report.ok ? 200 : 422).send(report);
-  });
+  app.post('/-/reload', (request, reply) =>
+    answerChange(reply, async () => {
+      const report = await source.reload(expectationOf(request, {}));
+      return reply.code(report.ok ? 200 : 422).send(report);
+    }),
+  );
   app.post('/-/explain', async (request, reply) => {
     const report = await source.explain(request.body);
     const wantsText = (request.headers.accept ?? '').startsWith('text/plain');

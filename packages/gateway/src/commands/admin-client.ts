@@ -21,7 +21,16 @@ export const ADMIN_OPTIONS: { readonly [name: string]: OptionHelp } = Object.fre
 /** Calls the admin listener of a running gateway. */
 export interface AdminClient {
   /** The JSON of an answer below 300. Throws a SignalboxError, with what the listener said, for any other, and where none comes. */
-  call(method: 'GET' | 'POST', path: string): Promise<unknown>;
+  call(method: 'GET' | 'POST', path: string, sent?: Sent): Promise<unknown>;
+}
+
+/** What goes with a call. */
+export interface Sent {
+  /** As JSON. */
+  readonly body?: unknown;
+  readonly headers?: { readonly [name: string]: string };
+  /** How long the answer may take; ten seconds by default. */
+  readonly withinMs?: number;
 }
 
 const DEFAULT_ADMIN = 'http://127.0.0.1:9901';
@@ -36,8 +45,8 @@ export function adminClient(input: CommandInput, terminal: Terminal): AdminClien
   const headers: Record<string, string> = { accept: 'application/json' };
   if (token !== undefined && token !== '') headers['authorization'] = `Bearer ${token}`;
   return {
-    async call(method, path) {
-      const { status, text } = await exchange(base + path, method, headers).catch((cause: unknown) => {
+    async call(method, path, sent = {}) {
+      const { status, text } = await exchange(base + path, method, headers, sent).catch((cause: unknown) => {
         throw new SignalboxError(
           `the admin listener at ${base} does not answer: ${reasonOf(cause)}. Is the gateway running? Its address is given with --admin`,
           { code: 'admin_unreachable', source: 'gateway', cause },
@@ -54,11 +63,14 @@ export function adminClient(input: CommandInput, terminal: Terminal): AdminClien
 function exchange(
   url: string,
   method: string,
-  headers: { readonly [name: string]: string },
+  common: { readonly [name: string]: string },
+  { body, headers: own, withinMs = ANSWER_WITHIN_MS }: Sent,
 ): Promise<{ readonly status: number; readonly text: string }> {
   return new Promise((resolve, reject) => {
     const request = url.startsWith('https:') ? httpsRequest : httpRequest;
-    const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
+    const signal = AbortSignal.timeout(withinMs);
+    const json = body === undefined ? undefined : JSON.stringify(body);
+    const headers = { ...common, ...(json === undefined ? {} : { 'content-type': 'application/json' }), ...own };
     const outgoing = request(url, { method, headers, signal, agent: false }, (answer) => {
       let text = '';
       answer.setEncoding('utf8').on('data', (piece: string) => (text += piece));
@@ -66,9 +78,9 @@ function exchange(
       answer.on('error', reject);
     });
     outgoing.on('error', (error) =>
-      reject(signal.aborted ? new Error(`no answer within ${ANSWER_WITHIN_MS / 1000} s`) : error),
+      reject(signal.aborted ? new Error(`no answer within ${withinMs / 1000} s`) : error),
     );
-    outgoing.end();
+    outgoing.end(json);
   });
 }
 

@@ -122,7 +122,7 @@ export async function runGateway(
     gateway = await startGateway({
       ...options,
       onReload(report) {
-        const { ok, changed, policy, generation, keys, keysChanged } = report;
+        const { ok, changed, policy, generation, keys, keysChanged, held } = report;
         if (logger !== undefined) {
           if (ok) logger.info('policy reloaded', { policy, generation, changed });
           else logger.error('policy refused; the last good one stays in force', { policy, generation });
@@ -133,7 +133,11 @@ export async function runGateway(
         else if (changed) {
           if (report.text !== '') terminal.err(report.text);
           if (logger === undefined) terminal.out(`policy ${policy} (generation ${generation}) is in force\n`);
-        }
+        } else if (held !== null && logger === undefined)
+          terminal.out(`policy ${held} is held back: ${policy} is pinned\n`);
+      },
+      onPolicyEvent(text) {
+        if (logger === undefined) terminal.err(`${text}\n`);
       },
     });
   } catch (error) {
