@@ -216,3 +216,71 @@ export const arbitraryDecidablePair: fc.Arbitrary<DecidablePair> = fc
       fc.record({ before: policy(drawn), after: policy(drawn) }).map((pair) => ({ signals, ...pair })),
     );
   });
+
+const ENSURED_OUTCOMES = [
+  'to tier "a"',
+  'to tier "b"',
+  'to tier "a" else to tier "b"',
+  'to tier "b" with fallback tier "a"',
+  'to tier "a" else reject',
+  'to tier "a" else reject with status 503',
+  'to tier "b" else queue',
+  'to tier "b" else next',
+  'to any where tier == "b" and queue_depth < 5',
+  'to 100% tier "a", 0% tier "b"',
+] as const;
+
+const ENSURED = [
+  'to tier "a"',
+  'to tier "b"',
+  'to any',
+  'to endpoint "b/1"',
+  'route "r0"',
+  'route "r1" to tier "a"',
+  'default',
+  'reject',
+  'reject with status 503',
+  'queue',
+  'admit',
+] as const;
+
+/** Policies with an `ensure` of every kind of outcome, each `always` and `never`, about the requests that meet a random condition. */
+export const arbitraryEnsuredPolicy: fc.Arbitrary<DecidablePolicy> = fc
+  .shuffledSubarray([...SIGNALS], { minLength: 1, maxLength: 2 })
+  .chain((signals) => {
+    const condition = conditionOver(signals);
+    const route = fc.tuple(condition, fc.constantFrom(...ENSURED_OUTCOMES));
+    return fc
+      .record({
+        verdicts: fc.array(fc.tuple(condition, fc.constantFrom(...VERDICTS)), { maxLength: 3 }),
+        routes: fc.array(route, { minLength: 2, maxLength: 4 }),
+        last: fc.constantFrom(
+          '',
+          'default to tier "b"',
+          'default reject',
+          'default queue',
+          'default reject with status 503',
+        ),
+        about: fc.array(fc.oneof(condition, fc.constant('')), { minLength: 1, maxLength: 2 }),
+      })
+      .map(({ verdicts, routes, last, about }) => ({
+        signals,
+        text: [
+          ...TIERS,
+          ...verdicts.map(([on, verb], index) => {
+            const [word = '', ...more] = verb.split(' ');
+            return `${word} "a${index}" when ${on} ${more.join(' ')}`;
+          }),
+          ...routes.map(([on, to], index) => `route "r${index}" when ${on} ${to}`),
+          last,
+          ...about.flatMap((when, index) =>
+            ENSURED.flatMap((outcome) =>
+              ['always', 'never'].map(
+                (mode) =>
+                  `ensure "${index} ${mode} ${outcome.replaceAll('"', "'")}" ${when === '' ? '' : `when ${when} `}${mode} ${outcome}`,
+              ),
+            ),
+          ),
+        ].join('\n'),
+      }));
+  });
