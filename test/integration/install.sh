@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the integration and edge suites need beyond the workspace: a real model server by npm, and by Debian packages promtool, the
-# proxies that ours is held against, and the tools that attack it.
+# proxies that ours is held against, the tools that attack it, and the browser that the playground is driven in.
 # Fails if it cannot.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -17,6 +17,7 @@ command -v nmap >/dev/null || missing+=(nmap)
 command -v slowhttptest >/dev/null || missing+=(slowhttptest)
 command -v dnsmasq >/dev/null || missing+=(dnsmasq-base)
 command -v openssl >/dev/null || missing+=(openssl)
+command -v chromium >/dev/null || missing+=(chromium fonts-dejavu-core)
 command -v gcc >/dev/null || missing+=(gcc libc6-dev)
 if [ ${#missing[@]} -gt 0 ]; then
   if ! command -v apt-get >/dev/null; then

@@ -1,5 +1,5 @@
 import { EditorState } from '@codemirror/state';
-import type { Extension } from '@codemirror/state';
+import type { Extension, Transaction } from '@codemirror/state';
 import { EditorView, keymap } from '@codemirror/view';
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { editorTheme } from './editor-theme.ts';
@@ -33,6 +33,7 @@ export function mountEditor({ host, label, text, extensions, onText }: EditorOpt
         EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false', autocapitalize: 'off' }),
         editorTheme,
         marksExtension,
+        typingOverSelections,
         EditorView.updateListener.of((update) => {
           if (update.docChanged) onText(update.state.doc.toString());
         }),
@@ -41,6 +42,24 @@ export function mountEditor({ host, label, text, extensions, onText }: EditorOpt
   });
   return view;
 }
+
+/**
+ * Text typed over a selection goes to CodeMirror and not to the browser: Chromium would keep the look of what was selected by an inline
+ * style, which the page's content security policy forbids, and CodeMirror would throw away.
+ */
+const typingOverSelections: Extension = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { main } = view.state.selection;
+    const { data } = event;
+    if (event.inputType !== 'insertText' || data === null || main.empty || view.composing) return false;
+    const insert = (): Transaction =>
+      view.state.update(view.state.replaceSelection(data), { userEvent: 'input.type', scrollIntoView: true });
+    const handlers = view.state.facet(EditorView.inputHandler);
+    if (!handlers.some((handler) => handler(view, main.from, main.to, data, insert))) view.dispatch(insert());
+    event.preventDefault();
+    return true;
+  },
+});
 
 /** Gives an editor another text, as one step that can be undone; nothing happens where it is the same. */
 export function setText(view: EditorView, text: string): void {
