@@ -57,6 +57,8 @@ beforeAll(() => {
     '-r',
     '--filter',
     '!signalbox-workspace',
+    '--filter',
+    '!signalbox-vscode',
     'exec',
     'pnpm',
     'pack',

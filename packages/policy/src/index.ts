@@ -108,3 +108,4 @@ export { hoverAt } from './semantic-model/hovers.ts';
 export type { PolicyHover } from './semantic-model/hovers.ts';
 export { signatureAt } from './semantic-model/signatures.ts';
 export type { PolicySignature } from './semantic-model/signatures.ts';
+export { literalUnits, signs } from './syntax/token-list.ts';
