@@ -68,7 +68,7 @@ describe('what a test may give', () => {
       default to tier "8B"`;
     expectPass(policy, 'given tenant = "acme"\nexpect route "eu"');
     expectPass(
-      `${policy.replace('route "eu"', 'route "high" when priority == "high" to tier "8B" route "eu"')}`,
+      policy.replace('route "eu"', 'route "high" when priority == "high" to tier "8B" route "eu"'),
       'given tenant = "acme"\nexpect route "high"',
     );
     expectPass(policy, 'given tenant = "acme", tenant.region = "us"\nexpect route "us"');

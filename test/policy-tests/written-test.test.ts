@@ -155,7 +155,7 @@ function put(core: Core, name: string, state: EndpointState): void {
   table.decodeTokens[slot] = state.decodeTokens;
   if (state.fed !== undefined) core.feed(name, state.fed);
   if (state.state === 'cordoned') core.cordon(name, true);
-  else core.fleet.setState(slot, state.state as 'ready', 60_000);
+  else core.fleet.setState(slot, state.state, 60_000);
 }
 
 /** A live core's decision as a test: the text, and what a test of it came to. */

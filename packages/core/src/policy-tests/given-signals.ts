@@ -52,10 +52,20 @@ export function givenSignal(
 ): (() => Value | undefined) | undefined {
   const { key } = signal;
   const id = factId(key, signal.arguments);
-  const isComputed = COMPUTED.has(key) || key.startsWith('param.') || (key.startsWith('tenant.') && givesTenant);
-  if (isComputed && !current().facts.has(id)) return undefined;
+  if (isComputed(key, givesTenant) && !current().facts.has(id)) return undefined;
   const plain = plainValue(signal);
   return () => current().facts.get(id) ?? plain;
+}
+
+function isComputed(key: string, givesTenant: boolean): boolean {
+  return COMPUTED.has(key) || key.startsWith('param.') || (key.startsWith('tenant.') && givesTenant);
+}
+
+/** A text that is equal for requests with which `givenSignal` takes the place of the same producers. */
+export function givenKey({ facts, tenant }: GivenRequest): string {
+  const givesTenant = tenant !== undefined;
+  const stated = [...facts.keys()].filter((id) => isComputed((JSON.parse(id) as readonly [string])[0], givesTenant));
+  return JSON.stringify([givesTenant, ...stated.toSorted()]);
 }
 
 function plainValue({ key, known, type }: AskedSignal): Value | undefined {

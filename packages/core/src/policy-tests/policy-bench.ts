@@ -7,7 +7,7 @@ import type { Scheduler } from '../scheduler.ts';
 import { requestOfFacts } from './facts.ts';
 import type { Facts } from './facts.ts';
 import { planFleet } from './given-fleet.ts';
-import { clockFact, epochOfFacts, givenSignal } from './given-signals.ts';
+import { clockFact, epochOfFacts, givenKey, givenSignal } from './given-signals.ts';
 import type { GivenRequest } from './given-signals.ts';
 
 export interface BenchOptions {
@@ -29,6 +29,7 @@ export interface BenchOptions {
 export class PolicyBench {
   readonly core: Core;
   readonly #zone: string;
+  readonly #readsClock: boolean;
   readonly #epochs = new Map<string, number>();
   #request: GivenRequest;
 
@@ -37,6 +38,7 @@ export class PolicyBench {
     const { program, endpoints, request } = options;
     this.#request = request;
     this.#zone = program.definitions.gateway.timezone;
+    this.#readsClock = program.signals.some(({ key }) => CLOCK_KEYS.has(key));
     const fleet = planFleet(program, endpoints);
     const current = (): GivenRequest => this.#request;
     const hasTenant = request.tenant !== undefined;
@@ -73,6 +75,8 @@ export class PolicyBench {
   }
 
   #epochOf(facts: Facts): number {
+    // A clock of a zone takes long to make.
+    if (!this.#readsClock) return 0;
     const key = `${String(clockFact(facts, 'hour', this.#zone))} ${String(clockFact(facts, 'weekday', this.#zone))}`;
     const epochMs = this.#epochs.get(key) ?? epochOfFacts(facts, this.#zone);
     this.#epochs.set(key, epochMs);
@@ -84,7 +88,46 @@ export class PolicyBench {
   }
 }
 
+const CLOCK_KEYS: ReadonlySet<string> = new Set(['hour', 'weekday', 'within']);
 const SEED = 1;
 /** Any time after the start of the clock. */
 const NOW_MS = 60_000;
 const NO_TIMERS: Scheduler = { setTimer: () => () => {} };
+
+/** How many benches are kept for the next tests: most tests of a policy give no endpoints, or the same. */
+const MOST_KEPT = 8;
+
+/**
+ * Benches of one policy, made when they are first asked for and used again for tests on the same fleet: a decision changes nothing, so that
+ * one after another they are as good as new.
+ */
+export class PolicyBenches {
+  readonly #options: Pick<BenchOptions, 'program' | 'plugins' | 'trace'>;
+  readonly #kept = new Map<string, PolicyBench>();
+
+  constructor(options: Pick<BenchOptions, 'program' | 'plugins' | 'trace'>) {
+    this.#options = options;
+  }
+
+  /** Decides a request on a fleet. Throws a SignalboxError where core does. */
+  decide(endpoints: readonly GivenEndpoint[], request: GivenRequest): Explanation {
+    const fleet = endpoints.map(({ name, tier, properties }) => ({ name, tier, properties }));
+    const key = `${givenKey(request)} ${JSON.stringify(fleet)}`;
+    let bench = this.#kept.get(key);
+    if (bench === undefined) {
+      bench = new PolicyBench({ ...this.#options, endpoints, request });
+      for (const [oldest, other] of this.#kept) {
+        if (this.#kept.size < MOST_KEPT) break;
+        other.close();
+        this.#kept.delete(oldest);
+      }
+      this.#kept.set(key, bench);
+    }
+    return bench.decide(request);
+  }
+
+  close(): void {
+    for (const bench of this.#kept.values()) bench.close();
+    this.#kept.clear();
+  }
+}

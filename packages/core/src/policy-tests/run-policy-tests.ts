@@ -8,7 +8,7 @@ import { CoverageCollector } from './coverage.ts';
 import type { Coverage } from './coverage.ts';
 import { factsOf } from './facts.ts';
 import { actualText, isOutcome, outcomeText } from './outcomes.ts';
-import { PolicyBench } from './policy-bench.ts';
+import { PolicyBenches } from './policy-bench.ts';
 
 /** An expectation that did not come true. */
 export interface UnmetExpectation {
@@ -73,18 +73,23 @@ const REQUESTS = 1000;
 const SEARCH_SEED = 1;
 
 /**
- * Runs the tests of a policy one after another, so that a host may do other things in between, and gives the whole report at the end. Each
- * test has a core of its own; nothing is kept from one to the next.
+ * Runs the tests of a policy one after another, so that a host may do other things in between, and gives the whole report at the end. Nothing
+ * of one shows in the next.
  */
 export function* policyTestRuns(options: PolicyTestOptions): Generator<TestResult | EnsureResult, TestReport> {
   const { program, checks } = options;
   const select = options.select ?? (() => true);
   const collector = new CoverageCollector(program);
   const tests: TestResult[] = [];
-  for (const test of checks.tests.filter(select)) {
-    const result = runTest(test, options, collector);
-    tests.push(result);
-    yield result;
+  const benches = new PolicyBenches({ program, plugins: options.plugins, trace: collector.sink });
+  try {
+    for (const test of checks.tests.filter(select)) {
+      const result = runTest(test, program, benches, collector);
+      tests.push(result);
+      yield result;
+    }
+  } finally {
+    benches.close();
   }
   const ensures: EnsureResult[] = [];
   const wanted = checks.ensures.filter(select);
@@ -115,17 +120,16 @@ export function runPolicyTests(options: PolicyTestOptions): TestReport {
   }
 }
 
-function runTest(test: PolicyTest, { program, plugins }: PolicyTestOptions, collector: CoverageCollector): TestResult {
+function runTest(
+  test: PolicyTest,
+  program: PolicyProgram,
+  benches: PolicyBenches,
+  collector: CoverageCollector,
+): TestResult {
   const { label, span, tenant, endpoints, expectations } = test;
-  const request = { facts: factsOf(test.facts), tenant };
   let explanation: Explanation;
   try {
-    const bench = new PolicyBench({ program, plugins, endpoints, request, trace: collector.sink });
-    try {
-      explanation = bench.decide(request);
-    } finally {
-      bench.close();
-    }
+    explanation = benches.decide(endpoints, { facts: factsOf(test.facts), tenant });
   } catch (error) {
     if (!isSignalboxError(error)) throw error;
     return { label, span, passed: false, unmet: [], error: error.message };
