@@ -264,10 +264,11 @@ class RoutingCore implements Core {
       plugins: new Map(plugins.map((plugin) => [plugin.name, plugin])),
       ...(this.#options.given === undefined ? {} : { given: this.#options.given }),
     });
-    const version = new PolicyVersion(program, policy, ++this.#generation, this.fleet, (retired) => {
+    const retire = (retired: PolicyVersion): void => {
       this.#versions.delete(retired);
       for (const held of retired.policy.instances) this.#instances.release(held);
-    });
+    };
+    const version = new PolicyVersion(program, policy, ++this.#generation, this.fleet, retire, plugins);
     this.#versions.add(version);
     for (const notice of version.notices) this.#logger.warn(notice, { policy: version.id });
     return version;

@@ -1,4 +1,4 @@
-import type { Value } from '@signalbox/plugin-api';
+import type { Plugin, Value } from '@signalbox/plugin-api';
 import type { PolicyProgram } from '@signalbox/policy';
 import { isOverLimit, limitRetryAfter } from './bound-limits.ts';
 import type { BoundLimit, BoundPolicy } from './bound-policy.ts';
@@ -25,6 +25,8 @@ export class PolicyVersion {
   readonly policy: BoundPolicy;
   readonly limitsByName: ReadonlyMap<string, BoundLimit>;
   readonly models: ReadonlySet<string>;
+  /** The plugins that it was bound with. */
+  readonly plugins: readonly Plugin[];
   /** What the policy asks for and core does not act on, one sentence each. */
   readonly notices: readonly string[];
   readonly #anyModel: boolean;
@@ -42,7 +44,9 @@ export class PolicyVersion {
     generation: number,
     fleet: Fleet,
     onRetired: (version: PolicyVersion) => void,
+    plugins: readonly Plugin[] = [],
   ) {
+    this.plugins = plugins;
     this.id = program.hash.slice(0, 12);
     this.generation = generation;
     this.program = program;

@@ -16,6 +16,7 @@ import type { EndpointControl } from './admin/endpoint-control.ts';
 import { createEndpointControl } from './admin/endpoint-control.ts';
 import type { AuditSink } from './audit/audit-sink.ts';
 import { openAuditSink } from './audit/audit-sink.ts';
+import { explainHeld } from './explain/explain-held.ts';
 import { readExplainRequest } from './explain/explain-request.ts';
 import { forwardingRules } from './forwarding-rules.ts';
 import type { KeyRing } from './keys/key-ring.ts';
@@ -264,6 +265,7 @@ class RunningGateway implements Gateway {
           reload: (expected) => this.#reload('admin', expected),
           policy: () => this.#policyReport(),
           explain: (body) => Promise.resolve(this.#explain(body)),
+          explainRecorded: (requestId) => this.#explainRecorded(requestId),
           decisions: (limit) => this.#history.recent(limit),
           endpoints: this.#endpointControl,
           lifecycle: this.#lifecycle,
@@ -493,6 +495,13 @@ class RunningGateway implements Gateway {
       unfed: this.#metrics.config.unfed,
       endpoints: this.#core.endpoints(),
     };
+  }
+
+  #explainRecorded(requestId: string): ExplainReport | undefined {
+    const record = this.#history.find(requestId);
+    if (record === undefined) return undefined;
+    const explanation = explainHeld(record, this.#core.versions(), this.#options.environment);
+    return { explanation, text: explanationText(explanation) };
   }
 
   #explain(body: unknown): ExplainReport {

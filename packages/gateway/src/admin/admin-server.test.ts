@@ -47,6 +47,7 @@ const source: AdminSource = {
     endpoints: [],
   }),
   explain: (body) => Promise.resolve({ explanation: body, text: 'because' }),
+  explainRecorded: (id) => (id === 'r/1' ? { explanation: { id }, text: 'it was' } : undefined),
   endpoints: {
     list: () => [],
     act(action, name) {
@@ -172,6 +173,18 @@ describe('on loopback without a token', () => {
       404,
       { error: { message: 'no endpoint', type: 'invalid_request_error', param: null, code: 'not_found' } },
     ]);
+  });
+
+  test('a recorded decision is explained by its request id, as JSON or as text', async () => {
+    const recorded = await send('/-/explain?request=r%2F1', {});
+    expect(JSON.parse(recorded.body)).toEqual({ explanation: { id: 'r/1' }, text: 'it was' });
+    expect((await send('/-/explain?request=r%2F1', { headers: { accept: 'text/plain' } })).body).toBe('it was');
+    const unknown = await send('/-/explain?request=nobody', {});
+    expect(unknown.status).toBe(404);
+    expect(unknown.body).toContain('signalbox explain --audit FILE --request ID');
+    for (const query of ['', '?request=', '?request=a&request=b']) {
+      expect((await send(`/-/explain${query}`, {})).status).toBe(400);
+    }
   });
 
   test('explain answers as JSON, or as text where asked', async () => {

@@ -21,6 +21,8 @@ export interface AdminSource {
   policy(): PolicyReport;
   /** Decides a request given as JSON without sending it or advancing any state. */
   explain(body: unknown): Promise<ExplainReport>;
+  /** Explains the last decision of a request with this id; undefined where none is in memory. */
+  explainRecorded(requestId: string): ExplainReport | undefined;
   decisions(limit: number): readonly unknown[];
   readonly endpoints: EndpointControl;
   readonly lifecycle: PolicyControl;
@@ -176,10 +178,20 @@ export async function startAdminServer({
       return reply.code(report.ok ? 200 : 422).send(report);
     }),
   );
-  app.post('/-/explain', async (request, reply) => {
-    const report = await source.explain(request.body);
-    const wantsText = (request.headers.accept ?? '').startsWith('text/plain');
-    return wantsText ? reply.type('text/plain; charset=utf-8').send(report.text) : reply.send(report);
+  app.post('/-/explain', async (request, reply) => sendExplained(request, reply, await source.explain(request.body)));
+  app.get<{ Querystring: { request?: string } }>('/-/explain', (request, reply) => {
+    const id = request.query.request;
+    if (typeof id !== 'string' || id === '') {
+      throw new SignalboxError('write which request: /-/explain?request=ID; a request as JSON is explained by POST', {
+        code: 'request_missing',
+        source: 'client',
+        status: 400,
+      });
+    }
+    const report = source.explainRecorded(id);
+    if (report !== undefined) return sendExplained(request, reply, report);
+    const text = `no decision of a request ${JSON.stringify(id)} is in memory; the audit file has older ones: signalbox explain --audit FILE --request ID`;
+    return sendError(reply, 404, 'not_found', text);
   });
   app.setNotFoundHandler((request, reply) => notFound(reply, request.method, request.url));
   app.setErrorHandler((error: Error & { statusCode?: number; code?: string; status?: number }, _request, reply) => {
@@ -263,6 +275,11 @@ function sameOrigin(request: FastifyRequest): boolean {
 function bearerMatches(request: FastifyRequest, expected: Buffer): boolean {
   const given = Buffer.from(request.headers.authorization ?? '');
   return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+function sendExplained(request: FastifyRequest, reply: FastifyReply, report: ExplainReport): FastifyReply {
+  const wantsText = (request.headers.accept ?? '').startsWith('text/plain');
+  return wantsText ? reply.type('text/plain; charset=utf-8').send(report.text) : reply.send(report);
 }
 
 function notFound(reply: FastifyReply, method: string, url: string): FastifyReply {
