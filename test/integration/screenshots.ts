@@ -12,12 +12,20 @@ import { buildPlayground, opened, startChromium, startStaticServer } from './sup
 const images = fileURLToPath(new URL('../../docs/images/', import.meta.url));
 const SCHEMES = ['light', 'dark'] as const;
 
-const WITH_MISTAKES = `define tier "8B" { model: "llama-3.1-8b", gpu: "L4", endpoints: ["http://10.0.0.11:8000"] }
-define tier "70B" { model: "llama-3.1-70b", gpu: "H100", endpoints: ["http://10.0.0.21:8000"] }
-
+const TIERS = `define tier "8B" {
+  model: "llama-3.1-8b",
+  endpoints: ["http://10.0.0.11:8000"]
+}
+define tier "70B" {
+  model: "llama-3.1-70b",
+  endpoints: ["http://10.0.0.21:8000"]
+}
+`;
+const WITH_MISTAKES = `${TIERS}
+route "hard" when complexity > 50 to tier "70B" by least_tokns
 reject when prompt_tokens > 5m with status 413
-route "hard" when complexity > 50 and kv_cache_used < 90% to tier "70B" by least_tokens
-default to tier "8B" by least_tokns pick power_of_two
+route "warm" when kv_cache_used < 90% to tier "70B"
+default to tier "8B" by least_tokens
 `;
 
 type Scheme = (typeof SCHEMES)[number];
@@ -56,10 +64,13 @@ async function completion(browser: Browser, url: string, scheme: Scheme): Promis
   await opened(page, url);
   await page.locator('#policy .cm-content').focus();
   await page.keyboard.press('Control+a');
-  await page.keyboard.insertText(`${WITH_MISTAKES.split('\n').slice(0, 2).join('\n')}\n\nroute when compl`);
+  await page.keyboard.insertText(`${TIERS}\nroute when compl`);
   await page.keyboard.press('Control+Space');
   await page.locator('.cm-completionInfo').waitFor();
-  await page.locator('.panel.policy').screenshot({ path: `${images}completion-${scheme}.png` });
+  await page.screenshot({
+    path: `${images}completion-${scheme}.png`,
+    clip: { x: 0, y: 46, width: 920, height: 430 },
+  });
   await page.context().close();
 }
 

@@ -24,6 +24,7 @@ export const editorTheme: Extension = EditorView.theme({
     fontSize: '13px',
     maxWidth: 'min(34rem, 90vw)',
   },
+  '.cm-tooltip-section:not(:first-child)': { borderTop: '1px solid var(--border)' },
   '.cm-tooltip-autocomplete > ul': { fontFamily: 'var(--mono)', maxHeight: '16em' },
   '.cm-tooltip-autocomplete > ul > li': { padding: '3px 8px' },
   '.cm-tooltip-autocomplete > ul > li[aria-selected]': {

@@ -140,7 +140,10 @@ function toDiagnostic(finding: Finding, length: number, fix: (finding: Finding) 
         ...inlineMarks(message),
         help === undefined ? undefined : element('span', { className: 'help' }, ...inlineMarks(help)),
       ),
-    actions: finding.fix === undefined ? [] : [{ name: `Fix: ${finding.fix.message}`, apply: () => fix(finding) }],
+    actions:
+      finding.fix === undefined
+        ? []
+        : [{ name: `Fix: ${finding.fix.message.replaceAll('`', '')}`, apply: () => fix(finding) }],
   };
 }
 

@@ -83,11 +83,12 @@ export function drawProblems(findings: readonly Finding[], { reveal, fix }: Prob
       element('span', {}, ...inlineMarks(message)),
     );
     go.addEventListener('click', () => reveal(finding));
-    const repair = element('button', {
-      type: 'button',
-      className: 'fix',
-      textContent: `Fix: ${proposed?.message ?? ''}`,
-    });
+    const repair = element(
+      'button',
+      { type: 'button', className: 'fix' },
+      'Fix: ',
+      ...inlineMarks(proposed?.message ?? ''),
+    );
     repair.addEventListener('click', () => fix(finding));
     return element(
       'li',
