@@ -16,7 +16,8 @@ const HELP = `npm run bench -- [PART…] [options]
 
 parts (default: decision proxy)
   decision            in-process: each decision/*.bench.ts
-  decision/NAME       one of them
+  editor              compiler and language server: each editor/*.bench.ts
+  decision/NAME       one of them; editor/NAME too
   proxy               json and sse
   json sse latency memory   one mode of the proxy bench
   all                 everything
@@ -113,39 +114,43 @@ function readResults(files: readonly string[]): Results {
   return results;
 }
 
-const DECISION = new URL('decision/', here);
+/** Folders of parts that run in this process, or start what they need by themselves. */
+const FOLDERS = ['decision', 'editor'];
 
-function decisionParts(): string[] {
-  if (!existsSync(DECISION)) return [];
-  return readdirSync(DECISION)
-    .filter((file) => file.endsWith('.bench.ts'))
-    .map((file) => file.slice(0, -'.bench.ts'.length))
-    .toSorted();
+/** Every part of them, as `decision/pipeline`. */
+function localParts(): string[] {
+  return FOLDERS.flatMap((folder) => {
+    const place = new URL(`${folder}/`, here);
+    if (!existsSync(place)) return [];
+    return readdirSync(place)
+      .filter((file) => file.endsWith('.bench.ts'))
+      .map((file) => `${folder}/${file.slice(0, -'.bench.ts'.length)}`)
+      .toSorted();
+  });
 }
 
 async function loadPart(name: string): Promise<BenchPart> {
-  const module = (await import(new URL(`${name}.bench.ts`, DECISION).href)) as { readonly run?: unknown };
-  if (typeof module.run !== 'function')
-    throw new Error(`decision/${name}.bench.ts exports no function "run" (see report.ts)`);
+  const module = (await import(new URL(`${name}.bench.ts`, here).href)) as { readonly run?: unknown };
+  if (typeof module.run !== 'function') throw new Error(`${name}.bench.ts exports no function "run" (see report.ts)`);
   return module.run as BenchPart;
 }
 
-/** The decision benches and proxy modes that the words name. */
-function chooseParts(words: readonly string[]): { decisions: string[]; modes: ProxyMode[] } {
-  const known = decisionParts();
-  const decisions = new Set<string>();
+/** The local parts and proxy modes that the words name. */
+function chooseParts(words: readonly string[]): { parts: string[]; modes: ProxyMode[] } {
+  const known = localParts();
+  const parts = new Set<string>();
   const modes = new Set<ProxyMode>();
   for (const word of words.length === 0 ? ['decision', 'proxy'] : words) {
     const mode = PROXY_MODES.find((one) => one === word);
-    const decision = known.find((name) => `decision/${name}` === word);
+    const named = known.filter((name) => name === word || name.startsWith(`${word}/`) || word === 'all');
     if (mode !== undefined) modes.add(mode);
-    else if (decision !== undefined) decisions.add(decision);
-    else if (!['decision', 'proxy', 'all'].includes(word)) throw new Error(`no part "${word}"\n\n${HELP}`);
-    if (word === 'decision' || word === 'all') for (const name of known) decisions.add(name);
+    else if (named.length === 0 && ![...FOLDERS, 'proxy', 'all'].includes(word))
+      throw new Error(`no part "${word}"\n\n${HELP}`);
+    for (const name of named) parts.add(name);
     if (word === 'proxy' || word === 'all')
       for (const one of word === 'all' ? PROXY_MODES : (['json', 'sse'] as const)) modes.add(one);
   }
-  return { decisions: [...decisions], modes: [...modes] };
+  return { parts: [...parts], modes: [...modes] };
 }
 
 function positiveInteger(text: string, option: string): number {
@@ -190,7 +195,7 @@ async function main(): Promise<void> {
     show(readResults(values.from), values.markdown);
     return;
   }
-  const { decisions, modes } = chooseParts(positionals);
+  const { parts, modes } = chooseParts(positionals);
   const options = { rounds: positiveInteger(values.rounds, 'rounds'), smoke: values.smoke };
   const info = describeRun(values.smoke);
   mkdirSync(new URL('results/', here), { recursive: true });
@@ -211,7 +216,7 @@ async function main(): Promise<void> {
     },
     progress: (text) => console.log(text),
   };
-  for (const name of decisions) await (await loadPart(name))(report, options);
+  for (const name of parts) await (await loadPart(name))(report, options);
   if (modes.length > 0) {
     const subjects = values.subjects === '' ? [] : values.subjects.split(',');
     const streams = positiveInteger(values.streams, 'streams');
