@@ -331,7 +331,8 @@ const checkStatements = (
       }
       case 'route': {
         work.lastRoute = statement.head;
-        if (state.closed !== undefined && !muted) reportUnreachable(work, statement.head, state.closed);
+        if (state.closed !== undefined && !muted && !work.brokenRule)
+          reportUnreachable(work, statement.head, state.closed);
         const { always } = checkRoute(work, block, around, statement);
         if (always) close({ span: statement.head, isDefault: false });
         break;
@@ -342,7 +343,8 @@ const checkStatements = (
           session.report('E0214', statement.head, 'a second default in one block', {
             labels: [{ span: state.defaultSpan, message: 'the first stands here' }],
           });
-        else if (state.closed !== undefined && !muted) reportUnreachable(work, statement.head, state.closed);
+        else if (state.closed !== undefined && !muted && !work.brokenRule)
+          reportUnreachable(work, statement.head, state.closed);
         checkDefault(work, block, around, statement);
         state.defaultSpan ??= statement.head;
         close({ span: statement.head, isDefault: true });

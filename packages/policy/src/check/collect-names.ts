@@ -1,5 +1,6 @@
 import { suggest } from '../diagnostics/suggest.ts';
 import type { BrokenStatementNode, DefineNode, StatementNode } from '../syntax/ast.ts';
+import { foreignPools } from '../syntax/foreign-words.ts';
 import { defineKinds } from './catalogue/define-kinds.ts';
 import { collectDefinition } from './collect-definitions.ts';
 import type { LoadedFile } from './load-files.ts';
@@ -50,7 +51,7 @@ const asMeant = (work: Work, node: DefineNode): DefineNode => {
     if (node.name === undefined) work.session.defined.lost.add(kind);
     return node;
   }
-  const meant = suggest(kind, defineKinds);
+  const meant = foreignPools.has(kind) ? 'tier' : suggest(kind, defineKinds);
   if (meant === undefined) {
     work.session.incomplete = true;
     return node;

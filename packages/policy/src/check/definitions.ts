@@ -1,3 +1,4 @@
+import { foreignPools } from '../syntax/foreign-words.ts';
 import type { Json, Value } from '@signalbox/plugin-api';
 import { suggest } from '../diagnostics/suggest.ts';
 import type { Definitions, Expression, LimitDefinition } from '../ir.ts';
@@ -244,7 +245,7 @@ export const checkDefinition = (
   const kind = node.definedKind.text;
   const place: Place = { scope: 'constant', block, clause: 'define' };
   if (!(defineKinds as readonly string[]).includes(kind)) {
-    const near = suggest(kind, defineKinds);
+    const near = foreignPools.has(kind) ? 'tier' : suggest(kind, defineKinds);
     session.report(
       'E0207',
       node.definedKind.span,

@@ -38,8 +38,10 @@ export const checkExpression = (session: Session, place: Place, node: ExprNode):
   const span = spanAt(place, node.span);
   switch (node.kind) {
     case 'number':
-      // A number with a unit that is none has its finding from the lexer.
-      return /[A-Za-z]/.test(node.raw.replace(/[eE]\d+$/, '')) ? undefined : constantOf(node.value, 'number', span);
+      // A number with a unit that is none, or with two dots, has its finding from the lexer.
+      return /[A-Za-z]|\..*\./.test(node.raw.replace(/[eE]\d+$/, ''))
+        ? undefined
+        : constantOf(node.value, 'number', span);
     case 'count':
       return constantOf(node.value, 'count', span);
     case 'duration':

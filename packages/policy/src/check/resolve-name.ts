@@ -1,3 +1,4 @@
+import { foreignValues } from '../syntax/foreign-words.ts';
 import type { DiagnosticDetails } from '../diagnostics/diagnostic.ts';
 import { suggest } from '../diagnostics/suggest.ts';
 import type { NameNode } from '../syntax/ast.ts';
@@ -104,6 +105,16 @@ export const reportUnknownName = (
   const fact = factNames[node.text];
   if (Object.hasOwn(factNames, node.text) && fact !== undefined) {
     session.report(options.code, span, `\`${node.text}\` stands in a \`define\`, not in a rule`, { help: fact });
+    return;
+  }
+  const foreign = foreignValues.get(node.text);
+  if (foreign !== undefined) {
+    session.report(options.code, span, `unknown ${options.what} \`${node.text}\``, {
+      help: foreign.help,
+      ...(foreign.write === undefined
+        ? {}
+        : { fix: { message: `write \`${foreign.write}\``, edits: [{ span, text: foreign.write }] } }),
+    });
     return;
   }
   const near = suggest(node.text, ...options.candidates);

@@ -1,6 +1,7 @@
 import { suggest } from '../diagnostics/suggest.ts';
 import type { TargetRef } from '../ir.ts';
 import { withoutParens } from '../syntax/ast.ts';
+import { foreignPools } from '../syntax/foreign-words.ts';
 import type { ExprNode, NameNode, StringNode } from '../syntax/ast.ts';
 import type { Span } from '../syntax/span.ts';
 import { reportUnknownName, resolveName } from './resolve-name.ts';
@@ -96,7 +97,7 @@ export const checkTargetName = (
   if (label !== undefined) {
     if (name.text === 'tier') return checkTier(session, label);
     if (name.text === 'endpoint') return checkEndpoint(session, label);
-    const near = suggest(name.text, TARGET_KINDS);
+    const near = foreignPools.has(name.text) ? 'tier' : suggest(name.text, TARGET_KINDS);
     session.report(
       'E0226',
       name.span,

@@ -65,6 +65,8 @@ const foreignOperators: readonly (readonly [sign: string, meant: string])[] = [
   ['<>', '!='],
   ['=>', '>='],
   ['=<', '<='],
+  ['->', 'to'],
+  [':=', '='],
   ['&', 'and'],
   ['|', 'or'],
 ];
@@ -349,7 +351,7 @@ export const tokenize = (text: string, file: string): LexResult => {
 
   const readForeignOperator = (): boolean => {
     const start = position;
-    if (!'=!&|<>'.includes(text[start] ?? '')) return false;
+    if (!'=!&|<>-:'.includes(text[start] ?? '')) return false;
     for (const [sign, meant] of foreignOperators) {
       if (!text.startsWith(sign, start)) continue;
       const end = start + sign.length;
@@ -445,13 +447,23 @@ export const tokenize = (text: string, file: string): LexResult => {
     else if ((unit >= 97 && unit <= 122) || (unit >= 65 && unit <= 90) || unit === 95) readWord();
     else if (
       (unit >= 48 && unit <= 57) ||
-      character === '$' ||
+      (character === '$' && !/[A-Za-z_{]/.test(text[position + 1] ?? '')) ||
       (character === '.' && /[0-9]/.test(text[position + 1] ?? ''))
     ) {
       readNumberHere();
     } else if (unit > 0x7f) readForeign();
     else if (character === "'" || character === '`') readForeignString(character);
-    else if (character === ';') {
+    else if (character === '$') {
+      const length = text[position + 1] === '{' ? 2 : 1;
+      report('E0108', position, position + length, 'names are written without `$` here', {
+        ...(length === 1 ? replace(position, position + 1, '', 'remove it') : { help: 'write the name alone' }),
+      });
+      if (length === 1) position += 1;
+      else {
+        fatalOffsets.push(position);
+        push(Unknown, position, position + length);
+      }
+    } else if (character === ';') {
       report('E0108', position, position + 1, 'statements need no `;`', {
         ...replace(position, position + 1, '', 'remove it'),
       });

@@ -12,6 +12,7 @@ import type {
   StatementNode,
   StringNode,
 } from './ast.ts';
+import { foreignStatements } from './foreign-words.ts';
 import { StatementParser } from './grammar.ts';
 import { tokenize } from './lexer.ts';
 import { findLimit, isTooLarge, maxNesting, maxRules } from './limits.ts';
@@ -226,7 +227,9 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
           ? first.tokenType.name
           : isBareDefinition(tokens, from)
             ? 'define'
-            : (statementWordMeant(first, tokens[from + 1]) ?? suggest(first.image, t.statementWords));
+            : (foreignStatements.get(first.image)?.write ??
+              statementWordMeant(first, tokens[from + 1]) ??
+              suggest(first.image, t.statementWords));
     const keyword = meant as StatementKeyword | undefined;
     const afterWord = first !== undefined && isBareDefinition(tokens, from) ? from : from + 1;
     const inside = tokens.slice(afterWord, Math.min(to, afterWord + 3));
@@ -453,8 +456,23 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
       return to;
     }
     for (const finding of diagnostics) found.push(finding);
-    for (const annotation of node ?? []) pending.push(annotation);
     pendingEnd = Math.max(from + 1, from + taken);
+    const bare = tokens[pendingEnd];
+    const last = (node ?? []).at(-1);
+    if (bare?.literal !== undefined && !bare.lineStart && last !== undefined && last.args === undefined) {
+      const at = { file, start: bare.startOffset, end: endOf(bare) };
+      const text = `@${last.name.text}(${bare.image})`;
+      found.push(
+        createDiagnostic('E0120', at, 'the argument of an annotation stands in brackets', {
+          help: `write \`${text}\``,
+          fix: { message: `write \`${text}\``, edits: [{ span: { ...at, start: last.span.start }, text }] },
+        }),
+      );
+      pendingBroken = true;
+      pendingEnd += 1;
+      return pendingEnd;
+    }
+    for (const annotation of node ?? []) pending.push(annotation);
     return pendingEnd;
   };
 

@@ -1,5 +1,6 @@
 import type { TokenType } from 'chevrotain';
 import { suggest } from '../diagnostics/suggest.ts';
+import { foreignStatements } from './foreign-words.ts';
 import * as t from './token-types.ts';
 import type { LexToken } from './token-types.ts';
 
@@ -135,12 +136,13 @@ const followers: ReadonlyMap<string, readonly TokenType[]> = new Map([
   ['ensure', label],
 ]);
 
-/** The statement word that a misspelled one stands for, judged also by what follows. */
+/** The statement word that a misspelled one, or one of another language, stands for, judged also by what follows. */
 export const statementWordMeant = (token: LexToken, after: LexToken | undefined): string | undefined => {
   const fitting = t.statementWords.filter(
     (word) => after !== undefined && (followers.get(word) ?? []).includes(after.tokenType),
   );
-  return suggest(token.image, fitting);
+  const foreign = foreignStatements.get(token.image)?.write;
+  return foreign !== undefined && fitting.includes(foreign) ? foreign : suggest(token.image, fitting);
 };
 
 /** Whether a definition begins here whose `define` is lost: `tier "70B" { … }`. */

@@ -2,6 +2,7 @@ import type { TokenType } from 'chevrotain';
 import type { DiagnosticCode } from '../diagnostics/codes.ts';
 import { createDiagnostic, type Diagnostic, type DiagnosticDetails } from '../diagnostics/diagnostic.ts';
 import { suggest } from '../diagnostics/suggest.ts';
+import { foreignOperatorWords, foreignStatements } from './foreign-words.ts';
 import type { SyntaxFailure } from './grammar.ts';
 import type { Span } from './span.ts';
 import { isBareDefinition, statementWordMeant } from './statement-bounds.ts';
@@ -212,11 +213,12 @@ const missingQuotes: Explain = (site) => {
   const isQuantity = actual.literal !== undefined && actual.tokenType !== t.StringLiteral;
   if (wantsString && (isWord || isQuantity)) {
     const what = rule === 'importStatement' ? 'a path' : rule === 'useStatement' ? 'the name of a package' : 'a label';
+    const isWhole = site.tokens[failure.index + 1]?.startOffset !== endOf(actual);
     return make(
       site,
       'E0120',
       `expected ${what} in double quotes, found ${shown(actual)}`,
-      replaceActual(site, `"${actual.image}"`),
+      isWhole ? replaceActual(site, `"${actual.image}"`) : {},
     );
   }
   const afterTarget =
@@ -313,6 +315,48 @@ const wordsPossible = (site: Site): readonly string[] => {
       break;
   }
   return [...words];
+};
+
+/** `complexity between 10 and 50`, `session is null`. */
+const foreignOperator: Explain = (site) => {
+  const { actual, previous, rule } = site;
+  const [word] = [actual, previous].filter((token) => token?.tokenType === t.Ident);
+  if (word === undefined || ['target', 'primary', 'item', 'name', 'object', 'entry'].includes(rule)) return undefined;
+  const isOld = word === previous;
+  const help = foreignOperatorWords.get(word.image.toLowerCase());
+  if (help === undefined || (isOld && word.image !== 'defined')) return undefined;
+  return createDiagnostic('E0120', spanOfToken(site, word), `unexpected ${shown(word)}`, { help });
+};
+
+/** `100,000`. */
+const groupedNumber: Explain = (site) => {
+  const { actual, previous, failure, tokens } = site;
+  const next = tokens[failure.index + 1];
+  const isGroup =
+    actual?.tokenType === t.Comma &&
+    previous?.tokenType === t.PlainNumber &&
+    next !== undefined &&
+    /^\d{3}$/.test(next.image) &&
+    endOf(previous) === actual.startOffset &&
+    endOf(actual) === next.startOffset;
+  if (!isGroup) return undefined;
+  const span = { ...spanOfToken(site, previous), end: endOf(next) };
+  const text = `${previous.image}_${next.image}`;
+  return createDiagnostic('E0120', span, 'the digits of a number are grouped by `_`', {
+    fix: { message: `write \`${text}\``, edits: [{ span, text }] },
+  });
+};
+
+/** `model in ("a", "b")`. */
+const roundList: Explain = (site) => {
+  const { actual, tokens, failure } = site;
+  const open = openBracket(tokens, failure.index);
+  if (actual?.tokenType !== t.Comma || open?.tokenType !== t.LParen) return undefined;
+  if (tokens[tokens.indexOf(open) - 1]?.tokenType !== t.In) return undefined;
+  return createDiagnostic('E0120', spanOfToken(site, open), 'a list stands in square brackets', {
+    help: 'write `in ["a", "b"]`',
+    labels: [{ span: spanOfToken(site, actual), message: 'this comma makes it a list' }],
+  });
 };
 
 const misspelledWord: Explain = (site) => {
@@ -418,7 +462,11 @@ const missingTo: Explain = (site) => {
   const { failure, statement, actual, tokens } = site;
   if (failure.kind === 'leftover' || !failure.expected.includes(t.To) || failure.clause === 'else') return undefined;
   if (statement !== 'route' && statement !== 'default') return undefined;
-  const target = actual?.tokenType === t.Ident || actual?.tokenType === t.PercentLiteral;
+  if (statement === 'default' && actual?.tokenType === t.When) {
+    return make(site, 'E0123', 'a `default` has no `when`', { help: 'write `route when …` for a condition' });
+  }
+  const assigns = tokens[failure.index + 1]?.tokenType === t.Assign;
+  const target = (actual?.tokenType === t.Ident && !assigns) || actual?.tokenType === t.PercentLiteral;
   const saysTo = tokens.slice(failure.index).some((token) => token.tokenType === t.To);
   if (statement === 'route' && saysTo && failure.clause === 'when') {
     return make(site, 'E0120', `expected an operator or \`to\`, ${foundText(site)}`, {
@@ -483,8 +531,10 @@ const colonAfterModifier: Explain = (site) => {
 
 const stringForRegex: Explain = (site) => {
   const { failure, actual } = site;
-  if (!failure.expected.includes(t.RegexLiteral) || actual?.tokenType !== t.StringLiteral) return undefined;
-  return make(site, 'E0120', 'a regular expression is written `r"…"`', insertBefore(site, 'r'));
+  if (!failure.expected.includes(t.RegexLiteral)) return undefined;
+  const fix = actual?.tokenType === t.StringLiteral ? insertBefore(site, 'r') : {};
+  if (actual?.tokenType !== t.StringLiteral && actual?.tokenType !== t.Slash) return undefined;
+  return make(site, 'E0120', 'a regular expression is written `r"…"`', fix);
 };
 
 const afterVerdict: Explain = (site) => {
@@ -523,6 +573,9 @@ const explanations: readonly Explain[] = [
   missingQuotes,
   afterVerdict,
   clauseTrouble,
+  foreignOperator,
+  groupedNumber,
+  roundList,
   misspelledWord,
   reservedName,
   inTest,
@@ -577,6 +630,15 @@ export const describeUnknownStatement = (file: string, tokens: readonly LexToken
     return createDiagnostic('E0121', span, `expected a statement, found ${shown(token)}`, {
       help: `did you mean \`define ${token.image}\`?`,
       ...insert('define '),
+    });
+  }
+  const foreign = foreignStatements.get(token.image);
+  if (foreign !== undefined) {
+    return createDiagnostic('E0121', span, `${shown(token)} begins no statement`, {
+      help: foreign.help,
+      ...(foreign.write === undefined
+        ? {}
+        : { fix: { message: `write \`${foreign.write}\``, edits: [{ span, text: foreign.write }] } }),
     });
   }
   const isWord = token.tokenType.CATEGORIES?.includes(t.Word) === true;

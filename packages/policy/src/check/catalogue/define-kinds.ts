@@ -60,6 +60,7 @@ export const defineKeys: {
     'tls',
     'body_limit',
     'early_head',
+    'explain_header',
     'drain',
     'trusted_proxies',
     'cors',
