@@ -92,5 +92,5 @@ export function commandHelp(command: Command): string {
   });
   const width = Math.max(0, ...rows.map(([left]) => left.length)) + 2;
   const options = rows.map(([left, right]) => `${left.padEnd(width)}${right}`).join('\n');
-  return `${command.summary}\n\nUsage: signalbox ${command.name} ${command.arguments}${rows.length === 0 ? '' : ' [options]'}\n\n${command.help.trim()}\n${rows.length === 0 ? '' : `\nOptions:\n${options}\n`}`;
+  return `${command.summary}\n\nUsage: signalbox ${[command.name, command.arguments].join(' ').trim()}${rows.length === 0 ? '' : ' [options]'}\n\n${command.help.trim()}\n${rows.length === 0 ? '' : `\nOptions:\n${options}\n`}`;
 }
