@@ -8,7 +8,11 @@ export const shapeOf = (node: unknown): unknown => {
   return Object.fromEntries(
     Object.entries(node).flatMap(([key, value]) => {
       if (leftOut.has(key) || (kind === 'file' && key === 'text')) return [];
-      if (kind === 'broken' && key === 'text') return [[key, String(value).replaceAll(/\s+/g, ' ')]];
+      if (kind === 'broken' && key === 'text') {
+        // Statements in a broken group are laid out.
+        const within = 'statements' in node && Array.isArray(node.statements) && node.statements.length > 0;
+        return [[key, String(value).replaceAll(/\s+/g, within ? '' : ' ')]];
+      }
       return [[key, shapeOf(value)]];
     }),
   );
