@@ -98,11 +98,8 @@ export type { PolicyCall, SemanticModel } from './semantic-model/semantic-model.
 export type { PolicyReference, PolicySymbol, SymbolKind } from './semantic-model/symbols.ts';
 export { completionsAt } from './semantic-model/completions.ts';
 export type { CompletionKind, CompletionOptions, PolicyCompletion } from './semantic-model/completions.ts';
-export { typeText, unitText } from './semantic-model/type-text.ts';
-export { childrenOf, pathTo, walkTree } from './semantic-model/walk-tree.ts';
-export { functionDocs } from './check/catalogue/function-docs.ts';
-export { keyDocs } from './check/catalogue/key-docs.ts';
-export type { KeyDoc } from './check/catalogue/key-docs.ts';
+export { typeText } from './semantic-model/type-text.ts';
+export { walkTree } from './semantic-model/walk-tree.ts';
 export { resolveImportPath } from './check/load-files.ts';
 export { hoverAt } from './semantic-model/hovers.ts';
 export type { PolicyHover } from './semantic-model/hovers.ts';
