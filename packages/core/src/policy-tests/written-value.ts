@@ -1,6 +1,9 @@
 import type { Value, ValueType } from '@signalbox/plugin-api';
 
-/** A value as a policy writes it, to the last bit: 0.9 of a percent is `90%`, 0.5 of a duration `0.5s`. */
+/**
+ * A value as a policy writes it: 0.9 of a percent is `90%`, 0.5 of a duration `0.5s`. The compiler reads the same value back; of a percent that no
+ * number ÷ 100 makes, its neighbour.
+ */
 export function writtenValue(value: Value, type: ValueType): string {
   if (typeof value === 'number') return writtenNumber(value, type);
   if (Array.isArray(value)) {
@@ -13,9 +16,9 @@ export function writtenValue(value: Value, type: ValueType): string {
 function writtenNumber(value: number, type: ValueType): string {
   switch (type) {
     case 'percent':
-      return `${decimal(inverse(value, 100, (shown) => shown / 100))}%`;
+      return `${decimal(percentOf(value))}%`;
     case 'bytes':
-      return `${decimal(inverse(value, 1 / 1000, (shown) => shown * 1000))}KB`;
+      return bytesText(value);
     case 'duration':
       return `${decimal(value)}s`;
     case 'rate':
@@ -27,14 +30,26 @@ function writtenNumber(value: number, type: ValueType): string {
   }
 }
 
-/** The number from which `read` makes the value; `factor` leads near it. */
-function inverse(value: number, factor: number, read: (shown: number) => number): number {
-  const near = Number((value * factor).toPrecision(15));
-  if (read(near) === value) return near;
-  let shown = value * factor;
-  for (let tries = 0; tries < 8 && read(shown) !== value; tries++)
-    shown += (read(shown) < value ? 1 : -1) * Math.max(Number.MIN_VALUE, Math.abs(shown) * Number.EPSILON);
+/** The number that makes the value when it is divided by 100. */
+function percentOf(value: number): number {
+  const near = Number((value * 100).toPrecision(15));
+  if (near / 100 === value) return near;
+  let shown = value * 100;
+  for (let tries = 0; tries < 8 && shown / 100 !== value; tries++)
+    shown += (shown / 100 < value ? 1 : -1) * Math.max(Number.MIN_VALUE, Math.abs(shown) * Number.EPSILON);
   return shown;
+}
+
+function bytesText(value: number): string {
+  const unit = (
+    [
+      ['GB', 1e9],
+      ['MB', 1e6],
+      ['KB', 1e3],
+    ] as const
+  ).find(([, size]) => value !== 0 && value % size === 0);
+  // A power of two divides without a remainder.
+  return unit === undefined ? `${decimal(value / 1024)}KiB` : `${decimal(value / unit[1])}${unit[0]}`;
 }
 
 /** A finite number without an exponent, which the language has none of. */
