@@ -20,6 +20,8 @@ import type {
   SignalEntry,
 } from '../../packages/policy/src/index.ts';
 import { createCatalogue, diagnosticCodes, modifiers } from '../../packages/policy/src/index.ts';
+import { DESCRIBED, exampleFindings } from './diagnostic-examples.ts';
+import { grammarPages } from './grammar-page.ts';
 
 export const docsRoot: string = fileURLToPath(new URL('../../docs/', import.meta.url));
 
@@ -37,9 +39,11 @@ export async function generatedPages(): Promise<ReadonlyMap<string, string>> {
     `${GENERATED}# Diagnostics\n\nEvery finding of the compiler has a stable code. \`signalbox explain-code E0203\` prints its page.\n\n| code | severity | title |\n| --- | --- | --- |\n${rows.join('\n')}\n`,
   );
   for (const [code, { severity, title, explanation, bad, good }] of codes) {
+    const { printed } = exampleFindings(code, 'bad');
+    const says = DESCRIBED.has(code) ? '' : `\`\`\`text\n${printed.trimEnd()}\n\`\`\`\n\n`;
     pages.set(
       `reference/diagnostics/${code}.md`,
-      `${GENERATED}# ${code}: ${title}\n\nSeverity: ${severity}\n\n${explanation}\n\nGives ${code}:\n\n\`\`\`route-bad\n${bad}\n\`\`\`\n\nIs right:\n\n\`\`\`route\n${good}\n\`\`\`\n`,
+      `${GENERATED}# ${code}: ${title}\n\nSeverity: ${severity}\n\n${explanation}\n\nGives ${code}:\n\n\`\`\`route-bad\n${bad}\n\`\`\`\n\n${says}Is right:\n\n\`\`\`route\n${good}\n\`\`\`\n`,
     );
   }
   pages.set(
@@ -51,6 +55,8 @@ export async function generatedPages(): Promise<ReadonlyMap<string, string>> {
     `${GENERATED}# First-party plugins\n\nIn scope in every policy without a prefix. A name leads to the page beside its code.\n\n${pluginTables()}`,
   );
   pages.set('reference/names.md', namesPage());
+  const language = readFileSync(join(docsRoot, 'reference/language.md'), 'utf8');
+  for (const [path, text] of grammarPages(language, GENERATED)) pages.set(path, text);
   pages.set('../README.md', await printedReadme(readFileSync(join(docsRoot, '../README.md'), 'utf8')));
   return pages;
 }
@@ -226,6 +232,8 @@ export async function writePages(): Promise<void> {
   for (const name of readdirSync(join(docsRoot, 'reference/diagnostics'))) {
     if (!pages.has(`reference/diagnostics/${name}`)) rmSync(join(docsRoot, 'reference/diagnostics', name));
   }
+  rmSync(join(docsRoot, 'reference/grammar'), { recursive: true, force: true });
+  mkdirSync(join(docsRoot, 'reference/grammar'), { recursive: true });
   for (const [path, text] of pages) writeFileSync(join(docsRoot, path), text);
 }
 

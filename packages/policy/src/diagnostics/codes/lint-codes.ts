@@ -145,7 +145,7 @@ export const lintCodes = {
     severity: 'warning',
     title: 'unused `@allow`',
     explanation: 'The statement gives no such warning.',
-    bad: '@allow(W0505, "meant so") default to any',
+    bad: '@allow(W0501, "meant so") default to any',
     good: 'default to any',
   },
   W0521: {

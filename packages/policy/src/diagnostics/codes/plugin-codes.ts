@@ -69,7 +69,7 @@ export const pluginCodes = {
     severity: 'error',
     title: 'expression of a plugin does not compile',
     explanation: 'A scorer or filter that is given as an expression has an error in it; the message quotes it.',
-    bad: 'use "plugin-with-a-broken-expression"',
+    bad: 'use "plugin-with-a-broken-expression" as broken\ndefault to any by broken.typo',
     good: 'use "@acme/signalbox-carbon" as carbon',
   },
   E0511: {

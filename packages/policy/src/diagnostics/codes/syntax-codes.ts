@@ -52,8 +52,8 @@ export const syntaxCodes = {
     title: 'unknown unit of a rate',
     explanation:
       'A rate counts per `s`, `min`, `h` or `d`. `m` is not among them, because elsewhere it means minutes and beside counts `M` means million.',
-    bad: 'define limit "free" { requests: 60/m }',
-    good: 'define limit "free" { requests: 60/min }',
+    bad: 'define limit "free" { key: user, requests: 60/m }',
+    good: 'define limit "free" { key: user, requests: 60/min }',
   },
   E0108: {
     severity: 'error',
@@ -114,8 +114,8 @@ export const syntaxCodes = {
     severity: 'error',
     title: 'unexpected word or sign',
     explanation: 'At this place the grammar allows something else; the message names what.',
-    bad: 'define tier "8B" [ ]',
-    good: 'define tier "8B" { }',
+    bad: 'define slo "fast" [ ttft: 500ms ]',
+    good: 'define slo "fast" { ttft: 500ms }',
   },
   E0121: {
     severity: 'error',
@@ -204,7 +204,7 @@ export const syntaxCodes = {
     title: 'neither `given` nor `expect` in a test',
     explanation: 'A test consists of `given` (what is so) and `expect` (what must come of it).',
     bad: 'test "a" { when complexity = 72 }',
-    good: 'test "a" { given complexity = 72 expect route "hard" }',
+    good: 'route "hard" when complexity > 50 to any\ntest "a" { given complexity = 72 expect route "hard" }',
   },
   E0133: {
     severity: 'error',
