@@ -22,7 +22,7 @@ define tier "70B" {
 }
 `;
 const WITH_MISTAKES = `${TIERS}
-route "hard" when complexity > 50 to tier "70B" by least_tokns
+route "hard" when tools > 2 to tier "70B" by least_tokns
 reject when prompt_tokens > 5m with status 413
 route "warm" when kv_cache_used < 90% to tier "70B"
 default to tier "8B" by least_tokens

@@ -35,7 +35,7 @@ export const EXAMPLES: { readonly [name in ExampleName]: Example } = {
   },
   'complexity-tiers': {
     title: 'Three sizes of model',
-    body: ask('auto', 'Why does this raise? TypeError: x is undefined at main.ts:12'),
+    body: ask('auto', 'Why does this fail?\n```ts\nconst names = users.map((user) => user.name);\n```'),
     fleet: { '34B/1': { queued_tokens: '4k' } },
   },
   'sla-fallback': {
@@ -58,7 +58,7 @@ export const EXAMPLES: { readonly [name in ExampleName]: Example } = {
   },
   canary: {
     title: 'One in twenty to the new version',
-    body: ask('assistant', 'What is new?', { user: 'user-18' }),
+    body: ask('assistant', 'What is new?', { user: 'user-35' }),
   },
   admission: {
     title: 'What to take in, what to refuse',

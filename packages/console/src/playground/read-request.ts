@@ -1,5 +1,6 @@
 import type { SupposedRequest } from '@signalbox/core';
 import { parseRequest } from '@signalbox/openai-wire';
+import { findJsonFault } from './json-fault.ts';
 import type { PlaygroundState } from './state.ts';
 
 /** What is wrong with the request, and where: an offset in the body, or a line of the headers from 1. */
@@ -54,35 +55,19 @@ function problem(found: RequestProblem): ReadRequest {
 type JsonObject = { readonly [key: string]: unknown };
 
 function parseJson(body: string): { readonly value: JsonObject } | { readonly problem: RequestProblem } {
-  try {
-    const value: unknown = JSON.parse(body);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { value: value as JsonObject };
-    return {
-      problem: { field: 'body', message: 'the body is no JSON object; write an OpenAI request: { "messages": […] }' },
-    };
-  } catch (error) {
-    const { message } = error as Error;
-    const offset = offsetIn(message, body);
-    return {
-      problem: {
-        field: 'body',
-        message: `the body is not JSON: ${message}`,
-        ...(offset === undefined ? {} : { offset }),
-      },
-    };
+  const fault = findJsonFault(body);
+  if (fault !== undefined) {
+    const { offset, expected } = fault;
+    const before = body.slice(0, offset).split('\n');
+    const place = `line ${before.length}, column ${[...(before.at(-1) ?? '')].length + 1}`;
+    const message = `the body is not JSON: ${place}: expected ${expected}`;
+    return { problem: { field: 'body', message, offset } };
   }
-}
-
-/** Where engines say that JSON went wrong: by position, or by line and column; at its end where it is cut short. */
-function offsetIn(message: string, body: string): number | undefined {
-  const position = /position (\d+)/.exec(message)?.[1];
-  if (position !== undefined) return Number(position);
-  const [, line, column] = /line (\d+) column (\d+)/.exec(message) ?? [];
-  if (line !== undefined && column !== undefined) {
-    const before = body.split('\n').slice(0, Number(line) - 1);
-    return before.reduce((sum, text) => sum + text.length + 1, 0) + Number(column) - 1;
-  }
-  return /end of/i.test(message) ? body.length : undefined;
+  const value: unknown = JSON.parse(body);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { value: value as JsonObject };
+  return {
+    problem: { field: 'body', message: 'the body is no JSON object; write an OpenAI request: { "messages": […] }' },
+  };
 }
 
 function readHeaders(

@@ -65,7 +65,9 @@ export class WorkerClient {
 
   close(): void {
     this.#stop();
-    this.#settle((waiting) => waiting.reject(new NoAnswer('superseded', 'the page let go of the worker')));
+    const gone = new NoAnswer('superseded', 'the page let go of the worker');
+    this.#settle(({ reject }) => reject(gone));
+    for (const { reject } of this.#waiting.values()) reject(gone);
     this.#waiting.clear();
   }
 
