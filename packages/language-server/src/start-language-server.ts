@@ -44,7 +44,7 @@ export interface ServerStreams {
 }
 
 /** How long typing must pause, in milliseconds, before a file is checked, and before the slower analysis. */
-const CHECK_DELAY_MS = 15;
+const CHECK_DELAY_MS = 5;
 const ANALYSIS_DELAY_MS = 400;
 
 const capabilities: ServerCapabilities = {

@@ -60,21 +60,47 @@ export interface SemanticModel {
 
 const keyOf = ({ file, start }: Span): string => `${file}:${start}`;
 
+/** What was told of places, by where they begin; of one place the last. Told often and asked rarely, so the index is made when it is asked. */
+class PlaceTable<T> {
+  private readonly told: (readonly [Span, T])[] = [];
+  private index: Map<string, T> | undefined;
+
+  set(span: Span, value: T): void {
+    this.told.push([span, value]);
+    this.index = undefined;
+  }
+
+  get(span: Span): T | undefined {
+    return this.table().get(keyOf(span));
+  }
+
+  values(): Iterable<T> {
+    return this.table().values();
+  }
+
+  private table(): Map<string, T> {
+    return (this.index ??= new Map(this.told.map(([span, value]) => [keyOf(span), value])));
+  }
+}
+
 interface Facts {
   session: Session | undefined;
   main: LoadedFile | undefined;
   readonly blocks: { readonly block: Block; readonly span: Span }[];
-  readonly names: Map<string, { readonly node: NameNode; readonly resolved: Resolved }>;
-  readonly entries: Map<
-    string,
-    { readonly entry: CatalogueEntry; readonly span: Span; readonly args: ArgsNode | undefined }
-  >;
-  readonly words: Map<string, { readonly span: Span; readonly name: string }>;
-  readonly families: Map<
-    string,
-    { readonly node: NameNode; readonly family: NameFamily; readonly member: string; readonly type: ValueType }
-  >;
-  readonly defined: Map<string, { readonly kind: DefinedKind; readonly name: string; readonly span: Span }>;
+  readonly names: PlaceTable<{ readonly node: NameNode; readonly resolved: Resolved }>;
+  readonly entries: PlaceTable<{
+    readonly entry: CatalogueEntry;
+    readonly span: Span;
+    readonly args: ArgsNode | undefined;
+  }>;
+  readonly words: PlaceTable<{ readonly span: Span; readonly name: string }>;
+  readonly families: PlaceTable<{
+    readonly node: NameNode;
+    readonly family: NameFamily;
+    readonly member: string;
+    readonly type: ValueType;
+  }>;
+  readonly defined: PlaceTable<{ readonly kind: DefinedKind; readonly name: string; readonly span: Span }>;
   readonly manifests: Map<string, PluginManifest>;
 }
 
@@ -82,11 +108,11 @@ const createFacts = (): Facts => ({
   session: undefined,
   main: undefined,
   blocks: [],
-  names: new Map(),
-  entries: new Map(),
-  words: new Map(),
-  families: new Map(),
-  defined: new Map(),
+  names: new PlaceTable(),
+  entries: new PlaceTable(),
+  words: new PlaceTable(),
+  families: new PlaceTable(),
+  defined: new PlaceTable(),
   manifests: new Map(),
 });
 
@@ -96,11 +122,11 @@ const observe = (facts: Facts): Observer => ({
     facts.main = main;
   },
   block: (block, span) => void facts.blocks.push({ block, span }),
-  name: (node, resolved) => void facts.names.set(keyOf(node.span), { node, resolved }),
-  entry: (span, entry, args) => void facts.entries.set(keyOf(span), { entry, span, args }),
-  word: (span, name) => void facts.words.set(keyOf(span), { span, name }),
-  family: (node, family, member, type) => void facts.families.set(keyOf(node.span), { node, family, member, type }),
-  defined: (kind, name, span) => void facts.defined.set(keyOf(span), { kind, name, span }),
+  name: (node, resolved) => void facts.names.set(node.span, { node, resolved }),
+  entry: (span, entry, args) => void facts.entries.set(span, { entry, span, args }),
+  word: (span, name) => void facts.words.set(span, { span, name }),
+  family: (node, family, member, type) => void facts.families.set(node.span, { node, family, member, type }),
+  defined: (kind, name, span) => void facts.defined.set(span, { kind, name, span }),
   plugin: (node, manifest) => void facts.manifests.set(node.package.value, manifest),
 });
 
@@ -204,7 +230,7 @@ class ReferenceCollector {
     for (const { node, resolved } of this.facts.names.values()) this.addName(node, resolved);
     for (const { span, entry } of this.facts.entries.values()) {
       // A key of `given endpoint`; names in expressions are taken with their resolution.
-      if (!this.facts.names.has(keyOf(span)) && this.isFile(span) && this.textAt(span) === entry.name)
+      if (this.facts.names.get(span) === undefined && this.isFile(span) && this.textAt(span) === entry.name)
         this.add(span, symbolOfEntry(entry), false, false);
     }
     for (const word of this.facts.words.values()) this.add(word.span, functionSymbol(word.name), false, false);
@@ -298,7 +324,7 @@ class ReferenceCollector {
     if (!this.isFile(node.span)) return;
     const [first] = node.parts;
     if (first === undefined) return;
-    const entry = this.facts.entries.get(keyOf(node.span))?.entry;
+    const entry = this.facts.entries.get(node.span)?.entry;
     if (resolved.kind === 'binding') {
       const { binding } = resolved;
       const rest = restOf(node);
@@ -404,7 +430,7 @@ class ReferenceCollector {
 
   private readComparison(subject: ExprNode, texts: readonly ExprNode[]): void {
     if (subject.kind !== 'name') return;
-    const entry = this.facts.entries.get(keyOf(subject.span))?.entry;
+    const entry = this.facts.entries.get(subject.span)?.entry;
     if (entry?.kind !== 'property' || entry.provider.kind !== 'builtin') return;
     const kind = entry.name === 'tier' ? 'tier' : entry.name === 'name' ? 'endpoint' : undefined;
     if (kind === undefined) return;
@@ -481,7 +507,7 @@ export const buildSemanticModel = (input: CompileInput): SemanticModel => {
     referencesTo: (key) => [...all().values()].flatMap((list) => list.filter(({ symbol }) => symbol.key === key)),
     calls: (path) =>
       [...facts.entries.values()].flatMap(({ entry, span, args }) =>
-        span.file === path && args !== undefined && facts.names.has(keyOf(span)) ? [{ span, entry, args }] : [],
+        span.file === path && args !== undefined && facts.names.get(span) !== undefined ? [{ span, entry, args }] : [],
       ),
     bindingsAt(path, offset) {
       const found: Binding[] = [];
