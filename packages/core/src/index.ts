@@ -14,6 +14,7 @@ export type {
 export { explainOnFleet } from './explain/explain-on-fleet.ts';
 export type { SupposedRequest } from './explain/explain-on-fleet.ts';
 export { explainRecord, isSameOutcome, outcomeText } from './explain/explain-record.ts';
+export { explanationHeader } from './explain/explanation-header.ts';
 export { explanationText } from './explain/explanation-text.ts';
 export type { ExplanationTextOptions } from './explain/explanation-text.ts';
 export type { AllocateMemory } from './fleet/fleet-table.ts';

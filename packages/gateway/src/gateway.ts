@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { readSite } from '@signalbox/console';
-import { createCore, explanationText } from '@signalbox/core';
+import { createCore, explanationHeader, explanationText } from '@signalbox/core';
 import type { Core, EndpointStatus } from '@signalbox/core';
 import type { Logger } from '@signalbox/plugin-api';
 import { silentLogger, SignalboxError } from '@signalbox/plugin-api';
@@ -319,6 +319,7 @@ class RunningGateway implements Gateway {
         policy: () => this.#core.active?.id ?? '',
         unrouted: (end) => this.#recordUnrouted(end),
         limitHeaders: (decision) => this.#core.limitHeaders(decision),
+        explain: (decision, asked) => this.#explainHeader(decision, asked),
       },
       forwarding: () => this.#forwarding,
       earlyHeadMs: () => this.#earlyHeadMs,
@@ -495,6 +496,12 @@ class RunningGateway implements Gateway {
       unfed: this.#metrics.config.unfed,
       endpoints: this.#core.endpoints(),
     };
+  }
+
+  /** Only where the operator has allowed it: it tells of the fleet. */
+  #explainHeader(decision: DecisionRecord, asked: boolean): string | undefined {
+    const { explainHeader } = this.definition;
+    return explainHeader === 'all' || (explainHeader === 'asked' && asked) ? explanationHeader(decision) : undefined;
   }
 
   #explainRecorded(requestId: string): ExplainReport | undefined {

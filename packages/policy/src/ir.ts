@@ -363,6 +363,8 @@ export interface GatewayDefinition {
   readonly bodyLimit: number;
   /** Seconds after which a stream's head is sent although nothing came from upstream. Absent: it waits for the first event. */
   readonly earlyHead?: number;
+  /** Which answers say in a header why they went where they went: those to requests that ask for it, or all. Absent: none. */
+  readonly explainHeader?: 'off' | 'asked' | 'all';
   /** Seconds: how long connections are still accepted when the gateway is asked to end, and then how long running requests may take. */
   readonly drain: { readonly accept: number; readonly grace: number };
   /** Networks as `10.0.0.0/8`, or single addresses, whose forwarding headers are believed. */

@@ -30,6 +30,8 @@ export interface AnswerFacts {
   readonly policy: string;
   /** An error code of our own, listed last in `x-signalbox-reason`. */
   readonly code: string | undefined;
+  /** Why the request went where it went; undefined where that is not to be said. */
+  readonly explained: string | undefined;
   readonly upstreamMs: number;
   readonly totalMs: number;
   /** More headers as a flat list, for example the tightest rate limit. */
@@ -57,6 +59,7 @@ export function ownHeaders(facts: AnswerFacts): string[] {
   }
   const reason = reasonOf(decision, facts.code);
   if (reason !== '') headers.push('x-signalbox-reason', headerValue(reason));
+  if (facts.explained !== undefined) headers.push('x-signalbox-explain', headerValue(facts.explained));
   const queueMs = decision?.queuedMs ?? 0;
   const decideMs = decision?.decideMs ?? 0;
   const ownMs = Math.max(0, facts.totalMs - queueMs - facts.upstreamMs);

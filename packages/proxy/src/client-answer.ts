@@ -217,6 +217,10 @@ export class ClientAnswer {
       decision,
       policy: this.host.hooks.policy?.() ?? '',
       code,
+      explained:
+        decision === undefined
+          ? undefined
+          : this.host.hooks.explain?.(decision, this.request.headers['x-signalbox-explain'] !== undefined),
       upstreamMs: this.upstreamMs,
       totalMs: this.ageMs,
       extra: decision === undefined ? undefined : this.host.hooks.limitHeaders?.(decision),

@@ -42,6 +42,8 @@ export interface ProxyHooks {
   readonly policy?: () => string;
   /** `x-ratelimit-*` headers for an answer, as a flat list of names and values. */
   readonly limitHeaders?: (decision: DecisionRecord) => readonly string[] | undefined;
+  /** What `x-signalbox-explain` says of a decision; undefined for an answer that is not to have it. `asked`: the request has that header. */
+  readonly explain?: (decision: DecisionRecord, asked: boolean) => string | undefined;
   /** An endpoint stated its load in the header `endpoint-load-metrics` of an answer. The header is not passed on. */
   readonly loadReport?: (target: EndpointTarget, header: string) => void;
   readonly unrouted?: (end: UnroutedEnd) => void;

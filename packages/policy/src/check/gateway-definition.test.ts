@@ -35,8 +35,8 @@ test('models of a tenant are a list; without it all are meant, and an empty one 
   expect(codesOf('define tenant "a" { models: 5 }')).toEqual(['E0511']);
 });
 
-test('explain_header is off, asked or always; absent, no answer is explained', () => {
-  for (const value of ['off', 'asked', 'always'])
+test('explain_header is off, asked or all; absent, no answer is explained', () => {
+  for (const value of ['off', 'asked', 'all'])
     expect(definitionsOf(`define gateway { explain_header: ${value} }`)?.gateway.explainHeader).toBe(value);
   expect(definitionsOf('define gateway { }')?.gateway).not.toHaveProperty('explainHeader');
   expect(codesOf('define gateway { explain_header: sometimes }')).toHaveLength(1);

@@ -102,7 +102,7 @@ export const readGateway = (session: Session, place: Place, list: DefinitionList
       timezone,
       bodyLimit: reader.number('body_limit', 'bytes', { minimum: 1024 }),
       earlyHead: reader.number('early_head', 'duration', { minimum: 1 }),
-      explainHeader: reader.word('explain_header', ['off', 'asked', 'always']),
+      explainHeader: reader.word('explain_header', ['off', 'asked', 'all']),
       drain: {
         accept: accept ?? DEFAULT_GATEWAY.drain.accept,
         grace: grace ?? DEFAULT_GATEWAY.drain.grace,

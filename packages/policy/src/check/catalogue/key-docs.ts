@@ -100,7 +100,7 @@ export const keyDocs: { readonly [kind: string]: Keys } = Object.freeze({
     body_limit: of('bytes', 'The largest body that is read.', '${1:20MiB}'),
     early_head: of('duration', 'After so long without output a stream gets its head and comments.', '${1:30s}'),
     explain_header: oneOf(
-      ['off', 'asked', 'always'],
+      ['off', 'asked', 'all'],
       'Which answers say in `x-signalbox-explain` why they went where they went.',
     ),
     drain: {
