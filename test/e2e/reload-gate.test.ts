@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { PolicyRefused } from '../../packages/gateway/src/gateway.ts';
+import { signalbox } from './support/command.fixture.ts';
 import type { Bed } from './support/gateway.fixture.ts';
 import { eventually, startBed } from './support/gateway.fixture.ts';
 
@@ -73,4 +77,20 @@ test('an edit whose tests fail leaves the last good version in force, and log, m
   writePolicy(policy(engines[0]?.url, 'not route "hard"'));
   await eventually(() => reloads.length === 3, 'the remedy is seen');
   expect(reloads[2]).toMatchObject({ ok: true, changed: true, failedTests: [] });
+});
+
+test('serve ends with exit code 1 and the same text', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'signalbox-gate-'));
+  try {
+    writeFileSync(join(folder, 'policy.route'), policy(undefined, 'route "hard"'));
+    const { code, err } = await signalbox(
+      ['serve', 'policy.route', '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'],
+      folder,
+    );
+    expect(code).toBe(1);
+    expect(err).toContain('✗ an easy prompt');
+    expect(err).toContain('1 of 1 tests of the policy failed');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

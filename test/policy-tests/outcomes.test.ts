@@ -268,14 +268,20 @@ test('only the tests asked for run', () => {
 });
 
 test('what is written out where it is used cannot be given, and the finding says what can', () => {
-  const findings = (property: string): readonly string[] =>
+  const findings = (property: string, given = `given endpoint "a" { tier: "8B", ${property} }`): readonly string[] =>
     compilePolicy({
       path: 'main.route',
-      text: `${HARD}test "t" { given endpoint "a" { tier: "8B", ${property} } expect default }`,
+      text: `${HARD}test "t" { ${given} expect default }`,
       manifests,
     }).diagnostics.flatMap(({ code, help }) => (code.startsWith('E') ? [`${code} ${help ?? ''}`] : []));
   expect(findings('has_lora: true')).toEqual(['E0339 give what it is computed from: `lora in loras`']);
   expect(findings('under_load: true')).toEqual(['E0339 give what it is computed from: `load < max`']);
   expect(findings('under_bound: true')).toEqual(['E0339 give what it is computed from']);
   expect(findings('load: 50%')).toEqual([]);
+  expect(findings('', 'given tenant "acme" { region: "eu" }')).toEqual([
+    'E0207 write `given tenant = "acme"`, or single facts as `tenant.region = "eu"`',
+  ]);
+  expect(findings('', 'given tier "8B" { model: "m" }')).toEqual([
+    'E0207 what the policy defines holds in its tests too',
+  ]);
 });

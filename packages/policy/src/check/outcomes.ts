@@ -192,8 +192,12 @@ const checkGivenObject = (session: Session, block: Block, node: GivenObjectNode)
     return undefined;
   }
   if (kind !== 'endpoint') {
-    if (kind !== 'tenant')
-      session.report('E0207', node.definedKind.span, `a test gives endpoints and tenants, not \`${kind}\``);
+    session.report('E0207', node.definedKind.span, `a test gives endpoints in braces, not \`${kind}\``, {
+      help:
+        kind === 'tenant'
+          ? `write \`given tenant = ${JSON.stringify(node.name.value)}\`, or single facts as \`tenant.region = "eu"\``
+          : 'what the policy defines holds in its tests too',
+    });
     for (const entry of node.body.entries)
       if (entry.value.kind !== 'object')
         checkExpression(session, { scope: 'constant', block, clause: 'given' }, entry.value);
