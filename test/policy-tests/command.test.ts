@@ -217,6 +217,43 @@ ensure "roomy" when complexity > 50 never to endpoint "8B/1"
   });
 });
 
+test('a policy that uses a plugin from outside is tested with it', async () => {
+  const manifest = {
+    manifestVersion: 1,
+    name: 'by-name',
+    apiVersion: 1,
+    entries: [{ kind: 'scorer', name: 'last_name', doc: 'x', reads: ['candidate.name'] }],
+  };
+  write({
+    'package.json': JSON.stringify({ dependencies: { 'by-name': '*' } }),
+    'node_modules/by-name/package.json': JSON.stringify({
+      name: 'by-name',
+      version: '1.0.0',
+      type: 'module',
+      exports: { '.': './index.js' },
+      signalbox: './manifest.json',
+    }),
+    'node_modules/by-name/manifest.json': JSON.stringify(manifest),
+    'node_modules/by-name/index.js': `export default { name: 'by-name', apiVersion: 1, provides: { scorer: { last_name: {
+      doc: 'x', reads: ['candidate.name'],
+      setup: () => ({ score(request, candidates, out) {
+        const names = Array.from(candidates.slots.subarray(0, candidates.length), (slot) => candidates.values('candidate.name')[slot]);
+        const last = [...names].sort().at(-1);
+        names.forEach((name, i) => { out[i] = name === last ? 1 : 0; });
+      } }),
+    } } } };`,
+    'main.route': `use "by-name" as names
+define tier "a" { model: "m", endpoints: ["http://10.0.0.1:1", "http://10.0.0.2:1", "http://10.0.0.3:1"] }
+default to tier "a" by names.last_name
+test "the last" { given endpoint "a/3" { draining: true } expect to endpoint "a/2" }
+`,
+  });
+  const { code, out, err } = await run('main.route');
+  expect(err).toBe('');
+  expect(out).toContain('✓ the last');
+  expect(code).toBe(0);
+});
+
 describe('reports for others', () => {
   /** The elements of JUnit reports that Jenkins, GitLab and GitHub Actions read. */
   const schema = readFileSync(new URL('junit.xsd', import.meta.url), 'utf8');
