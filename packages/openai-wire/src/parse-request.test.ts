@@ -339,3 +339,32 @@ describe('multipart', () => {
     },
   );
 });
+
+it('the name of a model is read anew whatever the name before it was', () => {
+  const names = [
+    'm',
+    'm',
+    'n',
+    'é',
+    'Ã©',
+    'é',
+    String.raw`\u0041`,
+    'A',
+    'AAAAAA',
+    'A',
+    '"',
+    String.raw`\"`,
+    'm/x:1',
+    'm',
+  ];
+  const bodies = names.flatMap((name) => {
+    const plain = JSON.stringify(name);
+    const escaped = [...name]
+      .map((char) => String.raw`\u` + char.codePointAt(0)?.toString(16).padStart(4, '0'))
+      .join('');
+    return [plain, `"${escaped}"`, plain].map(
+      (model) => [name, `{"model":${model},"messages":[{"role":"user","content":"hi"}]}`] as const,
+    );
+  });
+  for (const [name, body] of bodies) expect(parsed(CHAT, body).model).toBe(name);
+});

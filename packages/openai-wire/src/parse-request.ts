@@ -225,8 +225,20 @@ function scanModel(scanner: JsonScanner, scan: ScanResult): WireError | undefine
       'model',
     );
   }
-  scan.model = decodeString(scanner.bytes, start, scanner.pos);
+  scan.model = modelText(scanner.bytes, start, scanner.pos);
   return undefined;
+}
+
+/** Names whose bytes are their text: with any other, an escape or a sequence of bytes might be taken for what it is not. */
+const PLAIN_NAME = /^[\w./:@-]+$/;
+let lastModel = '';
+
+/** The text of a model's name. perf: requests come in runs of one model, whose bytes are compared for less than it costs to decode them. */
+function modelText(bytes: Uint8Array, start: number, end: number): string {
+  if (lastModel !== '' && stringIs(bytes, start, end, lastModel)) return lastModel;
+  const text = decodeString(bytes, start, end);
+  if (PLAIN_NAME.test(text)) lastModel = text;
+  return text;
 }
 
 function scanStream(scanner: JsonScanner, scan: ScanResult): WireError | undefined {

@@ -21,7 +21,7 @@ export function collectBody(
   let first: Buffer | undefined;
   let more: Buffer[] | undefined;
   let bytes = 0;
-  const take = (chunk: Buffer): void => {
+  request.on('data', (chunk: Buffer) => {
     if (bytes > limitBytes) return;
     bytes += chunk.length;
     if (bytes > limitBytes) {
@@ -30,17 +30,12 @@ export function collectBody(
       owner.bodyRead('too_large');
     } else if (first === undefined) first = chunk;
     else (more ??= [first]).push(chunk);
-  };
-  const end = (): void => {
-    // The request outlives its body by the whole answer.
-    request.off('data', take);
-    request.off('end', end);
+  });
+  request.on('end', () => {
     if (bytes > limitBytes) return;
     const body = more === undefined ? (first ?? EMPTY) : Buffer.concat(more, bytes);
     first = undefined;
     more = undefined;
     owner.bodyRead(body);
-  };
-  request.on('data', take);
-  request.on('end', end);
+  });
 }

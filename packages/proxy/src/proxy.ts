@@ -19,6 +19,7 @@ import { DEFAULT_LIMITS, type ProxyLimits } from './limits.ts';
 import { LiveList } from './live-list.ts';
 import { modelById, modelIdOf, modelList, UNKNOWN_MODEL } from './models.ts';
 import { readHead, type RequestHead } from './request-head.ts';
+import { newRequestId } from './request-id.ts';
 import { TimerWheel } from './timer-wheel.ts';
 import { systemTimers, type Timers } from './timers.ts';
 
@@ -97,11 +98,14 @@ const ROUTES: readonly string[] = [
   '/v1/rerank',
   '/v1/audio/*',
 ];
+/** A target that is one of these to the letter needs no router to find it. */
+const EXACT_ROUTES: ReadonlySet<string> = new Set(ROUTES.filter((route) => !route.endsWith('*')));
 const IDLE_SWEEP_MS = 250;
 
 /**
  * Makes the data plane over `router`. Fastify owns the server and the routes; a request is taken over (`hijack`) in its first hook, so
- * that neither parsers nor serialisers nor Readable streams stand between the sockets.
+ * that neither parsers nor serialisers nor Readable streams stand between the sockets. A POST whose target is a route as it is written goes
+ * there at once: what fastify would make for it is thrown away unread.
  */
 export function createProxy(options: ProxyOptions): Proxy {
   const limits: ProxyLimits = { ...DEFAULT_LIMITS, ...options.limits };
@@ -132,12 +136,13 @@ export function createProxy(options: ProxyOptions): Proxy {
     earlyHeadMs: options.earlyHeadMs ?? (() => Number.POSITIVE_INFINITY),
   };
 
+  const epochMs = (): number => clock.epochMs();
   const headOf = (request: IncomingMessage): RequestHead => {
     const rules = options.forwarding?.();
+    if (rules === undefined) return readHead(request.rawHeaders, false, epochMs);
     const { remoteAddress } = request.socket;
-    const trusted = rules !== undefined && remoteAddress !== undefined && rules.trusts(remoteAddress);
-    const head = readHead(request.rawHeaders, trusted, () => clock.epochMs());
-    return rules === undefined ? head : withForwarding(head, request);
+    const trusted = remoteAddress !== undefined && rules.trusts(remoteAddress);
+    return withForwarding(readHead(request.rawHeaders, trusted, epochMs), request);
   };
 
   /** Answers without an exchange: whole, at once. */
@@ -259,7 +264,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   const hangUp: HangUp = (socket, { status, code, message }, request, isRecorded) => {
     const head = request === undefined ? undefined : headOf(request);
     const path = request === undefined ? '' : pathOf(request);
-    const requestId = head?.requestId ?? crypto.randomUUID();
+    const requestId = head?.requestId ?? newRequestId();
     const headers = ownHeaders({
       requestId,
       decision: undefined,
@@ -458,8 +463,11 @@ function createApp(limits: ProxyLimits, tls: ProxyOptions['tls'], handlers: Hand
     const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
       handlers.first(request.socket);
       const fault = edgeFault(request, limits.headerCount);
-      if (fault === undefined) handler(request, response);
-      else {
+      if (fault === undefined) {
+        const { url = '' } = request;
+        if (request.method === 'POST' && EXACT_ROUTES.has(url)) handlers.post(request, response, url);
+        else handler(request, response);
+      } else {
         // What follows on this connection cannot be trusted to be framed as we read it.
         response.shouldKeepAlive = false;
         refuse(request, response, fault.status, 'invalid_request', fault.message);

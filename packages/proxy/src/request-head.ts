@@ -1,5 +1,5 @@
 // perf: one pass over the headers of every request; `!` marks reads of an array of pairs.
-import { randomUUID } from 'node:crypto';
+import { newRequestId } from './request-id.ts';
 
 /** Hop-by-hop headers (RFC 9110 section 7.6.1), framing that is always our own, and headers that end at the door. */
 const DROPPED: ReadonlySet<string> = new Set([
@@ -154,7 +154,7 @@ export function readHead(rawHeaders: readonly string[], trusted: boolean, epochM
     if (traceState !== undefined) forwarded.push('tracestate', traceState);
   }
   return {
-    requestId: requestId ?? randomUUID(),
+    requestId: requestId ?? newRequestId(),
     traceId,
     credential: bearer ?? apiKey,
     contentType,
