@@ -21,6 +21,7 @@ import type {
 } from '../../packages/policy/src/index.ts';
 import { createCatalogue, diagnosticCodes, modifiers } from '../../packages/policy/src/index.ts';
 import { DESCRIBED, exampleFindings } from './diagnostic-examples.ts';
+import { bodyOf, exampleAudit } from './example-audit.ts';
 import { grammarPages } from './grammar-page.ts';
 
 export const docsRoot: string = fileURLToPath(new URL('../../docs/', import.meta.url));
@@ -58,6 +59,8 @@ export async function generatedPages(): Promise<ReadonlyMap<string, string>> {
   const language = readFileSync(join(docsRoot, 'reference/language.md'), 'utf8');
   for (const [path, text] of grammarPages(language, GENERATED)) pages.set(path, text);
   pages.set('../README.md', await printedReadme(readFileSync(join(docsRoot, '../README.md'), 'utf8')));
+  const guide = 'guides/explain-and-replay.md';
+  pages.set(guide, await printedExplainGuide(readFileSync(join(docsRoot, guide), 'utf8')));
   return pages;
 }
 
@@ -66,18 +69,40 @@ const HARD_REQUEST = {
   messages: [{ role: 'user', content: 'Prove that there are infinitely many primes.' }],
 };
 
+/** The README with what its commands print, over its policies: the first `route` block, the first `route-bad` block, and a request. */
+function printedReadme(readme: string): Promise<string> {
+  return printedPage(readme, {
+    'policy.route': /^```route\n([\s\S]*?)^```/m.exec(readme)?.[1] ?? '',
+    'wrong.route': /^```route-bad\n([\s\S]*?)^```/m.exec(readme)?.[1] ?? '',
+    'hard.json': JSON.stringify(HARD_REQUEST),
+  });
+}
+
+/** The guide with what its commands print, over its policies, and the audit file of requests that were decided by the first of them. */
+function printedExplainGuide(page: string): Promise<string> {
+  const files = Object.fromEntries(
+    [...page.matchAll(/<!-- file: (\S+) -->\n```\w*\n([\s\S]*?)^```/gm)].map(([, name = '', text = '']) => [
+      name,
+      text,
+    ]),
+  );
+  return printedPage(page, {
+    ...files,
+    'request.json': JSON.stringify(bodyOf('Is it prime? Is it odd? Is it large?')),
+    'audit.ndjson': exampleAudit(files['policy.route'] ?? ''),
+  });
+}
+
 /**
- * The README with what its commands print. They run in a folder of their own over the README's policies: the first `route` block, the first
- * `route-bad` block and a request. An output that differs from the one there only in the policy's hash and seed stays as it is.
+ * A page with what its commands print, in a folder of their own with these files. An output that differs from the one there only in the
+ * policy's hash and seed stays as it is.
  */
-async function printedReadme(readme: string): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'signalbox-readme-'));
+async function printedPage(page: string, files: { readonly [name: string]: string }): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'signalbox-printed-'));
   try {
-    writeFileSync(join(folder, 'policy.route'), /^```route\n([\s\S]*?)^```/m.exec(readme)?.[1] ?? '');
-    writeFileSync(join(folder, 'wrong.route'), /^```route-bad\n([\s\S]*?)^```/m.exec(readme)?.[1] ?? '');
-    writeFileSync(join(folder, 'hard.json'), JSON.stringify(HARD_REQUEST));
-    let text = readme;
-    for (const [whole, command = '', before = ''] of readme.matchAll(
+    for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
+    let text = page;
+    for (const [whole, command = '', before = ''] of page.matchAll(
       /<!-- printed: signalbox (.*?) -->\n([\s\S]*?)<!-- \/printed -->/g,
     )) {
       let printed = '';
@@ -100,7 +125,7 @@ async function printedReadme(readme: string): Promise<string> {
 }
 
 function withoutIdentity(text: string): string {
-  return text.replaceAll(/policy [0-9a-f]+, generation 1, seed \d+/g, 'policy');
+  return text.replaceAll(/policy [0-9a-f]{12}(?:, generation 1)?(?:, seed \d+)?/g, 'policy');
 }
 
 /** Signals, properties and modifiers as the compiler knows them, the first-party plugins included. */

@@ -20,7 +20,7 @@ export interface ExplainedCondition {
   /** As it is written. */
   readonly text: string;
   readonly result: boolean | null;
-  /** The comparisons and predicates that it is made of, in order. */
+  /** The comparisons and predicates that it is made of, in order; a `not` before one is part of it. */
   readonly leaves: readonly ExplainedLeaf[];
 }
 
@@ -75,6 +75,12 @@ function weigh(
   factsOf: (leaf: Expression) => LeafFacts,
   onlyTruth: boolean,
 ): Weighed {
+  if (node.kind === 'not' && !isCompound(node.operand)) {
+    // `not stream` is read as one.
+    const facts = factsOf(node.operand);
+    const possible = notOf(facts.possible);
+    return { possible, leaves: [{ text: textAt(program, node.span), facts: { ...facts, possible }, decided: true }] };
+  }
   if (node.kind === 'not') {
     const inner = weigh(program, node.operand, factsOf, false);
     return { possible: notOf(inner.possible), leaves: inner.leaves };
@@ -91,6 +97,10 @@ function weigh(
     decides(index) ? operand.leaves : operand.leaves.map((leaf) => ({ ...leaf, decided: false })),
   );
   return { possible, leaves };
+}
+
+function isCompound({ kind }: Expression): boolean {
+  return kind === 'and' || kind === 'or' || kind === 'not';
 }
 
 /**

@@ -228,3 +228,14 @@ default to tier "a" by lowest(queue_depth)`);
 `);
   expect(text).toContain('not decidable again: prompt was not recorded');
 });
+
+test('a `not` before a comparison is read as one with it', () => {
+  const t = testCore(
+    compile(`
+define tier "a" { model: "m", endpoints: ["http://a.test:80"] }
+route "whole" when not stream and not (tools > 0) to tier "a" by lowest(queue_depth)
+default to tier "a" by lowest(queue_depth)`),
+  );
+  const text = explanationText(t.core.explain(request()));
+  expect(text).toContain('true    not stream   (stream = false)\n      true    not (tools > 0)   (tools = 0)\n');
+});
