@@ -52,7 +52,7 @@ async function open(fragment = ''): Promise<Page> {
   return watched.page;
 }
 
-const shows = (locator: Locator, text: string | RegExp): Promise<void> =>
+const expectText = (locator: Locator, text: string | RegExp): Promise<void> =>
   expect.poll(() => locator.first().textContent(), { timeout: 10_000 }).toMatch(text);
 
 const TIERS = `define gateway { models: ["auto"] }
@@ -63,13 +63,13 @@ define tier "70B" { model: "large", endpoints: ["http://10.0.0.21:8000"] }
 describe('the first screen', () => {
   test('shows a decision at once, with its rules, its candidates and the tests of the policy', async () => {
     const page = await open();
-    await shows(headline(page), /^70B\/2$/);
+    await expectText(headline(page), /^70B\/2$/);
     expect(await page.locator('.rules .matched .name').textContent()).toContain('hard');
     expect(await page.locator('.candidates tbody tr').count()).toBe(4);
     expect(await page.locator('.candidates .where .leaves').textContent()).toMatch(/false.*load < 95%/s);
-    await shows(page.locator('#test-count'), '3 ✓');
+    await expectText(page.locator('#test-count'), '3 ✓');
     await page.getByRole('tab', { name: 'As text' }).click();
-    await shows(page.locator('#decision-text'), /^→ 70B\/2 \(tier "70B"\) by route "hard"/);
+    await expectText(page.locator('#decision-text'), /^→ 70B\/2 \(tier "70B"\) by route "hard"/);
   });
 
   test('each example decides, and has no problems', async () => {
@@ -80,7 +80,7 @@ describe('the first screen', () => {
     expect(names.length).toBeGreaterThan(5);
     for (const name of names) {
       await page.locator('#examples').selectOption(name);
-      await shows(page.locator('#problem-count'), /no problems|warning/);
+      await expectText(page.locator('#problem-count'), /no problems|warning/);
       await expect.poll(() => page.locator('#decision .headline.waiting').count()).toBe(0);
       await expect.poll(() => page.locator('#decision .headline.forward, #decision .headline.refused').count()).toBe(1);
     }
@@ -91,15 +91,15 @@ describe('writing a policy', () => {
   test('a mistake is marked where it stands, in the words of the command line, and put right by its quick fix', async () => {
     const page = await open();
     await write(page, policy(page), `${TIERS}default to tier "8B" by least_tokns`);
-    await shows(problems(page), /4:25error\[E0204\]unknown scorer least_tokns.*did you mean least_tokens/s);
+    await expectText(problems(page), /4:25error\[E0204\]unknown scorer least_tokns.*did you mean least_tokens/s);
     await expect.poll(() => page.locator('#policy .cm-lintRange-error').allTextContents()).toEqual(['least_tokns']);
-    await shows(page.locator('#decision .headline .detail'), /has an error/);
+    await expectText(page.locator('#decision .headline .detail'), /has an error/);
     await page.locator('#policy .cm-lintRange-error').hover();
-    await shows(page.locator('#policy .cm-tooltip-lint'), /E0204.*unknown scorer/s);
+    await expectText(page.locator('#policy .cm-tooltip-lint'), /E0204.*unknown scorer/s);
     await page.locator('#policy .cm-diagnosticAction').click();
-    await shows(page.locator('#problem-count'), 'no problems');
+    await expectText(page.locator('#problem-count'), 'no problems');
     expect(await policy(page).textContent()).toContain('by least_tokens');
-    await shows(headline(page), /^8B\/\d$/);
+    await expectText(headline(page), /^8B\/\d$/);
   });
 
   test('names are completed by what may stand there, and explained under the pointer', async () => {
@@ -111,7 +111,7 @@ describe('writing a policy', () => {
     expect(offered).toContain('least_tokens');
     expect(offered).not.toContain('complexity');
     await page.keyboard.insertText('least_tok');
-    await shows(page.locator('.cm-tooltip-autocomplete li[aria-selected]'), 'least_tokens');
+    await expectText(page.locator('.cm-tooltip-autocomplete li[aria-selected]'), 'least_tokens');
     // CodeMirror ignores Enter for a moment after the list appears.
     await expect
       .poll(async () => {
@@ -120,7 +120,7 @@ describe('writing a policy', () => {
       })
       .toMatch(/by least_tokens$/);
     await policy(page).getByText('least_tokens').hover();
-    await shows(page.locator('.hover-card .title'), /scorer least_tokens/);
+    await expectText(page.locator('.hover-card .title'), /scorer least_tokens/);
   });
 
   test('words are coloured by what the compiler takes them for', async () => {
@@ -146,46 +146,46 @@ describe('writing a policy', () => {
     const page = await open();
     const wrong = `test "hard goes to the small" { given complexity = 80 expect to tier "70B" }`;
     await write(page, policy(page), `${TIERS}default to tier "8B" by least_tokens\n${wrong}`);
-    await shows(page.locator('#test-count'), '1 ✗');
+    await expectText(page.locator('#test-count'), '1 ✗');
     await page.getByRole('tab', { name: /Tests/ }).click();
-    await shows(page.locator('#tests .failed'), /hard goes to the small.*expected to tier "70B"; got .*8B/s);
+    await expectText(page.locator('#tests .failed'), /hard goes to the small.*expected to tier "70B"; got .*8B/s);
   });
 
   test('analysis finds a rule that no request reaches, with the same code as on the command line', async () => {
     const page = await open();
     const rules = `route "a" when complexity > 50 to tier "70B"\nroute "b" when complexity > 60 to tier "70B"\ndefault to tier "8B"`;
     await write(page, policy(page), TIERS + rules);
-    await shows(problems(page), /5:1warning\[W0502\]/);
+    await expectText(problems(page), /5:1warning\[W0502\]/);
   });
 });
 
 describe('another request, another fleet', () => {
   test('the decision follows the request', async () => {
     const page = await open();
-    await shows(headline(page), /^70B\/2$/);
+    await expectText(headline(page), /^70B\/2$/);
     await write(
       page,
       body(page),
       '{ "model": "auto", "messages": [{ "role": "user", "content": "Is Paris in France?" }] }',
     );
-    await shows(headline(page), /^8B\/\d$/);
+    await expectText(headline(page), /^8B\/\d$/);
     await page.locator('#headers').fill('x-session-id: s-1');
-    await shows(page.locator('.rules .matched .name').first(), /conversation/);
+    await expectText(page.locator('.rules .matched .name').first(), /conversation/);
     await write(page, body(page), '{ "model": ');
-    await shows(page.locator('#request-problem'), /not JSON/);
+    await expectText(page.locator('#request-problem'), /not JSON/);
   });
 
   test('the decision follows the fleet, whose values are checked as the language has them', async () => {
     const page = await open();
     await page.getByRole('tab', { name: 'Fleet' }).click();
     await page.getByLabel('queued_tokens of 70B/2').fill('30k');
-    await shows(headline(page), /^70B\/3$/);
+    await expectText(headline(page), /^70B\/3$/);
     await page.getByLabel('state of 70B/3').selectOption('draining');
-    await shows(headline(page), /^70B\/1$/);
+    await expectText(headline(page), /^70B\/1$/);
     await page.getByLabel('kv_cache_used of 70B/1').fill('50');
-    await shows(page.locator('#fleet .problems li'), /E0305.*kv_cache_used.*write 50%/s);
+    await expectText(page.locator('#fleet .problems li'), /E0305.*kv_cache_used.*write 50%/s);
     expect(await page.getByLabel('kv_cache_used of 70B/1').getAttribute('aria-invalid')).toBe('true');
-    await shows(headline(page), /^70B\/1$/);
+    await expectText(headline(page), /^70B\/1$/);
   });
 });
 
@@ -195,7 +195,7 @@ describe('sharing', () => {
     await write(page, policy(page), `${TIERS}default to tier "8B" by lowest(queued_tokens) # mine ✓`);
     await page.getByRole('tab', { name: 'Fleet' }).click();
     await page.getByLabel('queued_tokens of 8B/1').fill('9k');
-    await shows(headline(page), /^8B\/2$/);
+    await expectText(headline(page), /^8B\/2$/);
     await expect.poll(() => page.locator('#tests').getAttribute('data-stale')).toBe('false');
     const before = watched.requests.length;
     await page.locator('#share').click();
@@ -205,21 +205,21 @@ describe('sharing', () => {
     await page.context().close();
     watched = await newPage();
     await opened(watched.page, link);
-    await shows(headline(watched.page), /^8B\/2$/);
+    await expectText(headline(watched.page), /^8B\/2$/);
     expect(await policy(watched.page).textContent()).toContain('# mine ✓');
   });
 
   test('a link that is rubbish is said to be, and what was there stays', async () => {
     const page = await open();
     await write(page, policy(page), `${TIERS}default to tier "8B" by least_tokens # kept`);
-    await shows(headline(page), /^8B\/\d$/);
+    await expectText(headline(page), /^8B\/\d$/);
     for (const rubbish of ['#v1.rubbish', '#v9.AAAA', '#something']) {
       await page.goto(url + rubbish);
-      await shows(page.locator('.notice.bad'), /could not be opened/);
+      await expectText(page.locator('.notice.bad'), /could not be opened/);
       expect(await policy(page).textContent()).toContain('# kept');
       await page.reload();
       await page.locator('body[data-ready="true"]').waitFor();
-      await shows(page.locator('.notice.bad'), /could not be opened/);
+      await expectText(page.locator('.notice.bad'), /could not be opened/);
       expect(await policy(page).textContent()).toContain('# kept');
     }
   });
@@ -239,12 +239,12 @@ test('the keyboard alone reaches and does everything', async () => {
   await tabTo('policy');
   await page.keyboard.press('Control+a');
   await page.keyboard.insertText(`${TIERS}default to tier "8B" by least_tokns`);
-  await shows(problems(page), /E0204/);
+  await expectText(problems(page), /E0204/);
   await page.keyboard.press('Control+Home');
   await page.keyboard.press('F8');
   await page.keyboard.press('Escape');
   await page.keyboard.press('Control+.');
-  await shows(page.locator('#problem-count'), 'no problems');
+  await expectText(page.locator('#problem-count'), 'no problems');
   // Tab leaves the editor: it is no trap.
   await page.keyboard.press('Tab');
   await tabTo('request-tab');
@@ -274,17 +274,17 @@ test('a policy that takes too long is stopped, the page says so, and the next on
   );
   const text = `${TIERS}${rules.join('\n')}\ndefault to tier "8B" by least_tokens`;
   const page = await open(`#${await writeFragment({ ...EMPTY_STATE, policy: text })}`);
-  await shows(page.locator('.notice.bad'), /took longer than 2 s and was stopped/);
+  await expectText(page.locator('.notice.bad'), /took longer than 2 s and was stopped/);
   await write(page, policy(page), `${TIERS}default to tier "70B" by least_tokens`);
   await write(page, body(page), '{ "model": "auto", "messages": [{ "role": "user", "content": "Hello" }] }');
-  await shows(headline(page), /^70B\/1$/);
+  await expectText(headline(page), /^70B\/1$/);
   await expect.poll(() => page.locator('.notice.bad').count()).toBe(0);
 });
 
 test('the compiler runs where code from strings is forbidden, and options are checked where it is not', async () => {
   const page = await open();
   await write(page, policy(page), `${TIERS}default to tier "8B" by least_latency(percentile: 200%)`);
-  await shows(problems(page), /error\[E05\d\d\]/);
+  await expectText(problems(page), /error\[E05\d\d\]/);
   const makesCode = (worker: ReturnType<Page['workers']>[number]): Promise<string> =>
     // What a debugger evaluates may always make code; what a timer runs may do what the worker may.
     worker.evaluate(
@@ -292,6 +292,7 @@ test('the compiler runs where code from strings is forbidden, and options are ch
         new Promise<string>((resolve) => {
           setTimeout(() => {
             try {
+              // oxlint-disable-next-line typescript/no-implied-eval -- it is what must fail
               resolve(String(new Function('return 1')()));
             } catch (error) {
               resolve((error as Error).name);
@@ -321,10 +322,10 @@ test('the fleet of the gateway is read with its token, and without one it is not
   await page.locator('#gateway').click();
   await page.locator('#token').fill(TOKEN);
   await page.getByRole('button', { name: 'Use it' }).click();
-  await shows(page.locator('.notice.good'), /as the gateway sees it/);
+  await expectText(page.locator('.notice.good'), /as the gateway sees it/);
   await page.getByRole('tab', { name: 'Fleet' }).click();
   await expect.poll(() => page.getByLabel('state of 8B/1').inputValue()).toBe('draining');
-  await shows(headline(page), /^(8B\/2|No decision|404.*)$/);
+  await expectText(headline(page), /^(8B\/2|No decision|404.*)$/);
   // Chromium notes the first answer, 401, in the console.
   const refused = watched.faults.findIndex((fault) => fault.includes('401'));
   expect(refused).toBeGreaterThanOrEqual(0);
@@ -336,7 +337,7 @@ test('any static server can serve it from any folder, with no header of its own'
   try {
     watched = await newPage();
     await opened(watched.page, server.url);
-    await shows(headline(watched.page), /^70B\/2$/);
+    await expectText(headline(watched.page), /^70B\/2$/);
     expect(await watched.page.locator('#gateway').isVisible()).toBe(false);
     expect(watched.requests.every((request) => request.startsWith(`GET ${server.url}`))).toBe(true);
   } finally {
@@ -347,7 +348,7 @@ test('any static server can serve it from any folder, with no header of its own'
 test('a narrow screen has everything, one below the other, and nothing wider than it', async () => {
   watched = await newPage({ viewport: { width: 390, height: 844 } });
   await opened(watched.page, url);
-  await shows(headline(watched.page), /^70B\/2$/);
+  await expectText(headline(watched.page), /^70B\/2$/);
   const [wide, width] = await watched.page.evaluate(() => {
     const { document } = globalThis as unknown as {
       document: { documentElement: { scrollWidth: number; clientWidth: number } };

@@ -198,6 +198,12 @@ async function start(): Promise<void> {
     if (policy === state.policy) policyEditor.setText(laidOut);
   }
 
+  async function openFragment(): Promise<void> {
+    const read = await readFragment(location.hash);
+    if (read.kind === 'state') open(read.state, 'Opened a shared link.');
+    if (read.kind === 'unreadable') notices.say(read.message, 'bad');
+  }
+
   async function share(): Promise<void> {
     const written = await writeFragment(state);
     history.replaceState(null, '', `#${written}`);
@@ -227,10 +233,7 @@ async function start(): Promise<void> {
   byId('format', HTMLButtonElement).addEventListener('click', () => void format());
   byId('share', HTMLButtonElement).addEventListener('click', () => void share());
   window.addEventListener('hashchange', () => {
-    void readFragment(location.hash).then((read) => {
-      if (read.kind === 'state') open(read.state, 'Opened a shared link.');
-      if (read.kind === 'unreadable') notices.say(read.message, 'bad');
-    });
+    void openFragment();
   });
   setUpTabs(byId('inputs', HTMLElement));
   setUpTabs(byId('results', HTMLElement));

@@ -63,7 +63,7 @@ function rig(): {
     workers,
     pass(ms) {
       nowMs += ms;
-      for (const timer of [...timers]) {
+      for (const timer of timers) {
         if (timer.atMs > nowMs || !timers.delete(timer)) continue;
         timer.run();
       }

@@ -95,6 +95,7 @@ function welcome(gateway: Gateway, fleet: SimulatedFleet, { shownPath, listen }:
 ${bold('Signalbox')} is running on ${bold(url)}${moved}
   policy   ${shownPath}   (edit it: new requests follow at once)
   admin    ${adminUrl}/metrics   ${adminUrl}/-/policy
+  try out  ${adminUrl}/playground/   (policies, in the browser)
   fleet    ${engines.length} simulated engines
 ${rows.join('\n')}
 
