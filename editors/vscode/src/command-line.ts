@@ -26,13 +26,19 @@ export const testCommand = (settings: CommandSettings, file: string, label: stri
 export const explainCommand = (settings: CommandSettings, file: string): CommandLine =>
   commandLine(settings, ['explain', file, '-']);
 
-/** What was typed as a request: a JSON object as it stands, any other text as the prompt of one message. */
-export const requestOf = (typed: string): string => {
+/** A model that requests under a policy may name: the first that its gateway lists, else that of its first tier. */
+export const modelFor = (policy: string): string => {
+  const listed = /\bmodels\s*:\s*\[\s*"((?:[^"\\]|\\.)*)"/.exec(policy)?.[1];
+  return listed ?? /\bmodel\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(policy)?.[1] ?? 'auto';
+};
+
+/** What was typed as a request: a JSON object as it stands, any other text as the prompt of one message to `model`. */
+export const requestOf = (typed: string, model: string): string => {
   try {
     const value: unknown = JSON.parse(typed);
     if (typeof value === 'object' && value !== null) return typed;
   } catch {
     // It is a prompt.
   }
-  return JSON.stringify({ model: 'auto', messages: [{ role: 'user', content: typed }] });
+  return JSON.stringify({ model, messages: [{ role: 'user', content: typed }] });
 };

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { commands, Uri, window, workspace } from 'vscode';
 import type { ExtensionContext, OutputChannel } from 'vscode';
 import { LanguageClient, TransportKind } from 'vscode-languageclient/node';
-import { explainCommand, requestOf, serverCommand, testCommand } from './command-line.ts';
+import { explainCommand, modelFor, requestOf, serverCommand, testCommand } from './command-line.ts';
 import type { CommandLine, CommandSettings } from './command-line.ts';
 
 const settings = (): CommandSettings => {
@@ -83,7 +83,9 @@ export const activate = async (context: ExtensionContext): Promise<void> => {
         prompt: 'A prompt, or the JSON of a request',
         placeHolder: 'Is Paris in France?',
       });
-      if (typed !== undefined) await run(explainCommand(settings(), file.fsPath), file, output, requestOf(typed));
+      if (typed === undefined) return;
+      const policy = (await workspace.openTextDocument(file)).getText();
+      await run(explainCommand(settings(), file.fsPath), file, output, requestOf(typed, modelFor(policy)));
     }),
     commands.registerCommand('signalbox.restartServer', async () => {
       await client.stop();

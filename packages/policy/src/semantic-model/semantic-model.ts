@@ -122,11 +122,11 @@ const observe = (facts: Facts): Observer => ({
     facts.main = main;
   },
   block: (block, span) => void facts.blocks.push({ block, span }),
-  name: (node, resolved) => void facts.names.set(node.span, { node, resolved }),
-  entry: (span, entry, args) => void facts.entries.set(span, { entry, span, args }),
-  word: (span, name) => void facts.words.set(span, { span, name }),
-  family: (node, family, member, type) => void facts.families.set(node.span, { node, family, member, type }),
-  defined: (kind, name, span) => void facts.defined.set(span, { kind, name, span }),
+  name: (node, resolved) => facts.names.set(node.span, { node, resolved }),
+  entry: (span, entry, args) => facts.entries.set(span, { entry, span, args }),
+  word: (span, name) => facts.words.set(span, { span, name }),
+  family: (node, family, member, type) => facts.families.set(node.span, { node, family, member, type }),
+  defined: (kind, name, span) => facts.defined.set(span, { kind, name, span }),
   plugin: (node, manifest) => void facts.manifests.set(node.package.value, manifest),
 });
 
