@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -166,6 +166,44 @@ describe('the installed command', () => {
     ) as object;
     expect(JSON.stringify(explained)).toContain('least_grams');
   });
+});
+
+test('the installed command serves the playground, with each file under its own content security policy', async () => {
+  writeFileSync(
+    join(empty, 'served.route'),
+    'define tier "8B" { model: "m", endpoints: ["http://127.0.0.1:9"] }\ndefault to tier "8B" by least_tokens\n',
+  );
+  // The bare command, not the shell script before it: a signal has to reach it.
+  const command = join(empty, 'node_modules/@signalbox/gateway/dist/main.js');
+  const args = [command, 'serve', 'served.route', '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
+  const gateway = spawn(process.execPath, args, { cwd: empty, env: { ...process.env, NODE_OPTIONS: '' } });
+  try {
+    const admin = await new Promise<string>((resolve, reject) => {
+      let output = '';
+      const read = (chunk: Buffer): void => {
+        output += chunk.toString();
+        const found = /"admin":"([^"]+)"/.exec(output)?.[1];
+        if (found !== undefined) resolve(found);
+      };
+      gateway.stdout.on('data', read);
+      gateway.stderr.on('data', read);
+      gateway.on('exit', () => reject(new Error(`the gateway ended: ${output}`)));
+    });
+    const page = await fetch(`${admin}/playground/`);
+    expect(page.status).toBe(200);
+    expect(page.headers.get('content-security-policy')).not.toContain('unsafe');
+    const html = await page.text();
+    const script = /src="(main-[^"]+\.js)"/.exec(html)?.[1];
+    const bundle = await fetch(`${admin}/playground/${script}`);
+    expect(bundle.headers.get('cache-control')).toContain('immutable');
+    const worker = /policy-worker-\w+\.js/.exec(await bundle.text())?.[0];
+    const options = /option-worker-\w+\.js/.exec(await (await fetch(`${admin}/playground/${worker}`)).text())?.[0];
+    const checker = await fetch(`${admin}/playground/${options}`);
+    expect(checker.status).toBe(200);
+    expect(checker.headers.get('content-security-policy')).toBe("default-src 'none'; script-src 'unsafe-eval'");
+  } finally {
+    gateway.kill('SIGKILL');
+  }
 });
 
 describe('plugin new', () => {

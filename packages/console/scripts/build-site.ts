@@ -9,11 +9,11 @@ import { CONTENT_SECURITY_POLICIES, META_POLICY } from '../src/site/policies.ts'
 import type { SiteManifest } from '../src/site/site.ts';
 
 /**
- * Bundles the playground into dist/site: files that any static server can serve, from any folder, with a manifest that says which headers
+ * Bundles the playground into dist/playground: files that any static server can serve, from any folder, with a manifest that says which headers
  * each should have. Prints the sizes, unless with `--quiet`.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
-const out = join(root, 'dist/site');
+const out = join(root, 'dist/playground');
 const isQuiet = process.argv.includes('--quiet');
 
 const TYPES: { readonly [extension: string]: string } = {

@@ -84,7 +84,7 @@ export async function startStaticServer(): Promise<{ readonly url: string; close
   const server = createServer((request, response) => {
     const path = (request.url ?? '').split('?')[0]?.replace(/^\/some\/where\//, '') || 'index.html';
     try {
-      const bytes = readFileSync(new URL(path, new URL('packages/console/dist/site/', `file://${root}`)));
+      const bytes = readFileSync(new URL(path, new URL('packages/console/dist/playground/', `file://${root}`)));
       response.setHeader('content-type', types[path.split('.').at(-1) ?? ''] ?? 'application/octet-stream').end(bytes);
     } catch {
       response.writeHead(404).end();

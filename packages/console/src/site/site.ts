@@ -19,7 +19,7 @@ export interface SiteFile {
 /** What the build writes beside the files: everything of them but their bytes. */
 export type SiteManifest = { readonly files: readonly Omit<SiteFile, 'bytes'>[] };
 
-const FOLDER = new URL('../../dist/site/', import.meta.url);
+const FOLDER = new URL('../../dist/playground/', import.meta.url);
 
 /** The built playground, read whole; undefined where it was not built. */
 export function readSite(folder: URL = FOLDER): readonly SiteFile[] | undefined {
