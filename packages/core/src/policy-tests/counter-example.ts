@@ -16,7 +16,7 @@ import { createSeededRandom } from '../seeded-random.ts';
 import { factId, factsOf } from './facts.ts';
 import type { Facts } from './facts.ts';
 import { canBeGiven, givenText } from './given-text.ts';
-import { isOutcome } from './outcomes.ts';
+import { isAgainst } from './outcomes.ts';
 import { PolicyBench } from './policy-bench.ts';
 
 /** A request that an `ensure` speaks of and that shows it to be wrong. */
@@ -138,7 +138,7 @@ export class CounterExampleSearch {
   /** How the request is decided, where that is against the ensure. */
   #against({ outcome, mode }: PolicyEnsure, facts: Facts, { bench }: Stage): Explanation | undefined {
     const explanation = bench.decide({ facts, tenant: undefined });
-    return isOutcome(outcome, explanation, this.#options.program) === (mode === 'always') ? undefined : explanation;
+    return isAgainst(outcome, mode, explanation, this.#options.program) ? explanation : undefined;
   }
 
   close(): void {

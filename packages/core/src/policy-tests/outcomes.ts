@@ -27,6 +27,38 @@ export function isOutcome(outcome: Outcome, decision: Explanation, program: Poli
   }
 }
 
+/** Refusals that no rule is the reason for, so that they speak neither for nor against an `ensure`. */
+const NO_RULE: ReadonlySet<string> = new Set(['model_not_found', 'rate_limited', 'shed', 'plugin_failed']);
+
+/**
+ * Whether a decision shows an `ensure` to be wrong, as analysis understands them: a queue only delays, and that every endpoint is full or gone
+ * is an outcome of no rule; what counts then is which rule took the request.
+ */
+export function isAgainst(
+  outcome: Outcome,
+  mode: 'always' | 'never',
+  decision: Explanation,
+  program: PolicyProgram,
+): boolean {
+  const code = decision.refusal?.code;
+  if (code !== undefined && NO_RULE.has(code)) return false;
+  const isIt = isOutcome(outcome, decision, program);
+  if (mode === 'never') return isIt;
+  const isUnsettled = decision.outcome === 'queue' || code === 'no_endpoint';
+  if (isIt || !isUnsettled) return !isIt;
+  const taken = routeOf(decision);
+  switch (outcome.kind) {
+    case 'target':
+      return false;
+    case 'route':
+      return taken !== undefined && taken.label !== outcome.label;
+    case 'default':
+      return taken !== undefined && taken.kind !== 'default';
+    case 'verdict':
+      return decision.outcome === 'queue';
+  }
+}
+
 /** The rule that took the request; undefined where admission ended it, or no rule did. */
 export function routeOf(decision: Explanation): { readonly label: string; readonly kind: string } | undefined {
   return decision.decided?.phase === 'route' ? decision.routes.at(-1) : undefined;
