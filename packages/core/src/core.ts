@@ -321,7 +321,7 @@ class RoutingCore implements Core {
     if (shadow.version.policy.asyncSignals.length > 0)
       throw new SignalboxError(
         'the policy reads signals of plugins that answer later; a shadow decides at once, so it cannot take part',
-        { code: 'shadow_async', source: 'gateway' },
+        { code: 'shadow_async', source: 'gateway', status: 409 },
       );
     if (this.#shadow !== undefined) this.endShadow();
     this.#shadow = shadow;
@@ -351,7 +351,7 @@ class RoutingCore implements Core {
     if (difference === undefined) return;
     throw new SignalboxError(
       `the policy cannot be a ${as}: ${difference}, and it decides on the fleet of the policy in force. Put the change of the fleet in force first, by an edit of the policy file.`,
-      { code: 'fleet_differs', source: 'gateway' },
+      { code: 'fleet_differs', source: 'gateway', status: 409 },
     );
   }
 

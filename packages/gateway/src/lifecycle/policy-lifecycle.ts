@@ -336,9 +336,9 @@ export class PolicyLifecycle<Equipment> {
       const running = this.#canary;
       if (running !== undefined) {
         if (running.kept.id === id && sameRules(running.order, order)) return this.#report(false);
-        throw conflict(`the canary ${running.kept.id} is running; abort or promote it first`, 'canary_running');
+        throw canaryRunning(`the canary ${running.kept.id} is running; abort or promote it first`);
       }
-      if (id === this.#core.active?.id) throw conflict(`the policy ${id} is in force already`, 'version_in_force');
+      if (id === this.#core.active?.id) throw inForceAlready(id);
       const { version, kept } = await this.#prepareTrial(loaded, 'canary', (prepared) =>
         this.#core.startCanary({ version: prepared, share: order.share }),
       );
@@ -362,7 +362,7 @@ export class PolicyLifecycle<Equipment> {
       const canary = this.#canary;
       if (canary === undefined) {
         if (id !== undefined && this.#core.active?.id.startsWith(id) === true) return this.#report(false);
-        throw conflict('no canary is running', 'no_canary');
+        throw noCanary();
       }
       if (id !== undefined && !canary.kept.id.startsWith(id)) throw new PolicyConflict(this.state());
       const equipment = this.#host.equip(canary.version.program);
@@ -519,15 +519,14 @@ export class PolicyLifecycle<Equipment> {
 
   #before(): KeptVersion {
     const earlier = this.#store.before(this.#core.active?.id ?? '');
-    if (earlier === undefined)
-      throw conflict('no earlier version is kept; "signalbox policy list" lists those that are', 'version_unknown');
+    if (earlier === undefined) throw noEarlierVersion();
     return earlier;
   }
 
   async #changeTo(kept: KeptVersion, origin: 'rollback' | 'pin'): Promise<ChangeReport> {
     if (kept.id === this.#core.active?.id) return this.#report(false);
     if (kept.id === this.#canary?.kept.id)
-      throw conflict(`${kept.id} is the canary; promote it to put it in force`, 'canary_running');
+      throw canaryRunning(`${kept.id} is the canary; promote it to put it in force`);
     const equipment = this.#host.equip(kept.program);
     const version = this.#core.prepare(kept.program, kept.plugins);
     kept.origin = origin;
@@ -589,7 +588,6 @@ export class PolicyLifecycle<Equipment> {
       start(version);
     } catch (error) {
       this.#core.discard(version);
-      if (error instanceof SignalboxError) throw conflict(error.message, error.code);
       throw error;
     }
     const known = this.#store.get(version.id);
@@ -702,8 +700,28 @@ function refuseEmpty(path: string, { texts }: LoadedPolicy): void {
   });
 }
 
-function conflict(message: string, code: string): SignalboxError {
-  return new SignalboxError(message, { code, source: 'client', status: 409 });
+function canaryRunning(message: string): SignalboxError {
+  return new SignalboxError(message, { code: 'canary_running', source: 'client', status: 409 });
+}
+
+function noCanary(): SignalboxError {
+  return new SignalboxError('no canary is running', { code: 'no_canary', source: 'client', status: 409 });
+}
+
+function inForceAlready(id: string): SignalboxError {
+  return new SignalboxError(`the policy ${id} is in force already`, {
+    code: 'version_in_force',
+    source: 'client',
+    status: 409,
+  });
+}
+
+function noEarlierVersion(): SignalboxError {
+  return new SignalboxError('no earlier version is kept; "signalbox policy list" lists those that are', {
+    code: 'version_unknown',
+    source: 'client',
+    status: 409,
+  });
 }
 
 function sameRules(a: CanaryOrder, b: CanaryOrder): boolean {

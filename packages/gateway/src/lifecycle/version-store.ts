@@ -113,12 +113,14 @@ export function createVersionStore({ most, mostCharacters, now, needed }: Versio
       const found = [...versions.values()].filter(({ id }) => id.startsWith(start));
       const [only, second] = found;
       if (only !== undefined && second === undefined && start.length >= LEAST_START) return only;
-      const many = second !== undefined && start.length >= LEAST_START;
+      if (second !== undefined && start.length >= LEAST_START)
+        throw new SignalboxError(
+          `several versions have an id that begins with ${JSON.stringify(start)}; write more of it`,
+          { code: 'version_ambiguous', source: 'client', status: 409 },
+        );
       throw new SignalboxError(
-        many
-          ? `several versions have an id that begins with ${JSON.stringify(start)}; write more of it`
-          : `no version is kept whose id begins with ${JSON.stringify(start)} (${LEAST_START} characters or more); "signalbox policy list", or GET /-/policy/versions, lists them`,
-        { code: many ? 'version_ambiguous' : 'version_unknown', source: 'client', status: many ? 409 : 404 },
+        `no version is kept whose id begins with ${JSON.stringify(start)} (${LEAST_START} characters or more); "signalbox policy list", or GET /-/policy/versions, lists them`,
+        { code: 'version_unknown', source: 'client', status: 404 },
       );
     },
     list: () => [...versions.values()].toReversed(),
