@@ -17,8 +17,9 @@ import { candidateColumns, textOf } from './property-columns.ts';
 import { createRanking } from './ranking.ts';
 import type { Ranking, RankTerm } from './ranking.ts';
 import type { RefusalCause, RequestState } from './request-state.ts';
-import { createSeededRandom, spread } from './seeded-random.ts';
+import { createSeededRandom } from './seeded-random.ts';
 import { SlowStartGate } from './slow-start-gate.ts';
+import { seedKeyHi, seedKeyLo, splitPoint, stickyKey } from './split-key.ts';
 import { classOf, PRIORITIES } from './signals/signal-producers.ts';
 
 /** What a run of the pipeline came to: a lease, a refusal in `state.refusal`, or a wait at `state.place`. */
@@ -339,15 +340,15 @@ export class Pipeline {
     const written = destination.with.sticky?.(frame);
     const sticky = isKnown(written) ? written : state.version.sessionOf(frame);
     if (sticky === undefined) {
-      frame.splitHi = spread(frame.seed ^ 0x2545f491);
-      frame.splitLo = spread(frame.seed ^ 0x6c078965);
+      frame.splitHi = seedKeyHi(frame.seed);
+      frame.splitLo = seedKeyLo(frame.seed);
     } else {
-      const hash = hashString(frameParts([state.tenant ?? '', textOf(sticky)]));
+      const hash = stickyKey(sticky, state.tenant);
       frame.splitHi = hash.hi;
       frame.splitLo = hash.lo;
     }
     frame.hasSplit = true;
-    return (frame.splitHi + frame.splitLo / 4294967296) / 4294967296;
+    return splitPoint(frame.splitHi, frame.splitLo);
   }
 
   /** Leaves in `#slots` the endpoints of a pool that are up, healthy, not full, not tried and pass `where`; returns how many. */

@@ -509,4 +509,47 @@ describe('under another policy', () => {
       outcome: { verdict: 'no_route' },
     });
   });
+
+  test('a split that the old policy did not have falls as it would have fallen: by the sticky value, else by the seed where there was no session', async () => {
+    const old = `route "r" when user exists or session exists or header["x-tier"] == "gold" to tier "A" by lowest(queue_depth)
+      default to tier "B" by lowest(queue_depth)`;
+    const arms = 'to 50% tier "B", 50% tier "C" by lowest(queue_depth)';
+    const outcomes = new Map<string, Set<string>>();
+    for (let i = 0; i < 40; i++) {
+      const tier = i % 2 === 0 ? { 'x-tier': `t${i}` } : {};
+      for (const [name, rule] of [
+        ['seed', `default ${arms}`],
+        ['sticky', `default ${arms} with sticky (header["x-tier"])`],
+      ] as const) {
+        const send = (text: string): DecisionRecord => {
+          const t = testCore(compile(HEAD + text), { seed: i });
+          t.forward({ headers: tier }).finish(OK);
+          t.core.close();
+          const [made] = t.records;
+          if (made === undefined) throw new Error('no record');
+          return throughAudit(made);
+        };
+        const replayed = under(send(old), rule);
+        if (replayed.kind !== 'decided') throw new Error(JSON.stringify(replayed));
+        expect(replayed.outcome.tier).toBe(send(rule).tier);
+        outcomes.set(name, (outcomes.get(name) ?? new Set()).add(replayed.outcome.tier));
+      }
+    }
+    for (const tiers of outcomes.values()) expect([...tiers].toSorted()).toEqual(['B', 'C']);
+  });
+
+  test('a split by a session of which only the hash is recorded is not guessed at', async () => {
+    const t = testCore(
+      compile(
+        `${HEAD}route "r" when session exists to tier "A" by lowest(queue_depth)\ndefault to tier "B" by lowest(queue_depth)`,
+      ),
+    );
+    t.forward({ headers: { 'x-session-id': 's' } }).finish(OK);
+    const [made] = t.records;
+    if (made === undefined) throw new Error('no record');
+    expect(under(throughAudit(made), 'default to 50% tier "B", 50% tier "C" by lowest(queue_depth)')).toEqual({
+      kind: 'not_decidable',
+      missing: ['the session, which is the key of the split'],
+    });
+  });
 });

@@ -1,3 +1,4 @@
+import { isKnown } from '@signalbox/plugin-api';
 import type { Plugin } from '@signalbox/plugin-api';
 import type { EvaluatorOptions, PolicyProgram, TargetRef } from '@signalbox/policy';
 import type { DecisionRecord } from '@signalbox/telemetry';
@@ -14,6 +15,7 @@ import type { PolicyVersion } from '../policy-version.ts';
 import type { RankTerm, RankTier, Ranking } from '../ranking.ts';
 import { createRanking } from '../ranking.ts';
 import { createSeededRandom } from '../seeded-random.ts';
+import { seedKeyHi, seedKeyLo, splitPoint, stickyKey } from '../split-key.ts';
 import { RecordedWorld } from './recorded-world.ts';
 import { isLaterPlacement, recordedOutcome } from './replay-outcome.ts';
 import type { PolicyOutcome, ReplayedDecision, ReplayedEndpoints } from './replay-outcome.ts';
@@ -414,7 +416,7 @@ class CoreReplayer implements Replayer {
 
   /** The arm that a split's key falls to, or what of its key was not recorded. */
   #armByKey(record: DecisionRecord, destination: BoundDestination): number | readonly string[] {
-    const at = this.#splitPoint(record);
+    const at = this.#splitPoint(record, destination);
     if (typeof at !== 'number') return at;
     let start = 0;
     let chosen = -1;
@@ -426,10 +428,27 @@ class CoreReplayer implements Replayer {
     return chosen;
   }
 
-  #splitPoint(record: DecisionRecord): number | readonly string[] {
+  /** Where the key of a split falls: as recorded on the version that made the record, else by the sticky value, the session or the seed. */
+  #splitPoint(record: DecisionRecord, { source }: BoundDestination): number | readonly string[] {
     const { split } = record.keys;
-    if (split !== null) return pointOf(Number.parseInt(split.slice(0, 8), 16), Number.parseInt(split.slice(8), 16));
-    return ['the key of the split'];
+    const recorded =
+      split === null
+        ? undefined
+        : splitPoint(Number.parseInt(split.slice(0, 8), 16), Number.parseInt(split.slice(8), 16));
+    if (this.#isOwn && recorded !== undefined) return recorded;
+    if (source.with.sticky !== undefined) {
+      const sticky = this.#world.value(source.with.sticky);
+      if ('missing' in sticky) return sticky.missing;
+      if (isKnown(sticky.value)) {
+        const { hi, lo } = stickyKey(sticky.value, record.tenant === '' ? undefined : record.tenant);
+        return splitPoint(hi, lo);
+      }
+    }
+    const session = Object.hasOwn(record.signals, 'session') ? record.signals['session'] : undefined;
+    if (session === null) return splitPoint(seedKeyHi(record.seed), seedKeyLo(record.seed));
+    if (recorded === undefined) return ['the session, which is the key of the split'];
+    this.#assumed.push('the key of the split is the one that was recorded');
+    return recorded;
   }
 
   /** Whether an endpoint passes `where`, or what of that was not recorded. */
@@ -561,8 +580,4 @@ function lookedAt(
 
 function targetText(target: TargetRef): string {
   return target.kind === 'any' ? 'any tier' : `${target.kind} ${JSON.stringify(target.name)}`;
-}
-
-function pointOf(hi: number, lo: number): number {
-  return (hi + lo / 4294967296) / 4294967296;
 }
