@@ -46,6 +46,8 @@ export interface ServerStreams {
 /** How long typing must pause, in milliseconds, before a file is checked, and before the slower analysis. */
 const CHECK_DELAY_MS = 5;
 const ANALYSIS_DELAY_MS = 400;
+/** Steps for each question of the analysis: a tenth of what `signalbox check` takes, so that typing never waits for a hard one. */
+const ANALYSIS_BUDGET = 20_000;
 
 const capabilities: ServerCapabilities = {
   positionEncoding: 'utf-16',
@@ -126,7 +128,7 @@ const analyse = (server: Server): void => {
   for (const { path } of workspace.documents.values()) {
     const model = workspace.contextOf(path);
     if (model.result.program === undefined || analysed.has(model)) continue;
-    analysed.set(model, withAnalysis(model.result).diagnostics);
+    analysed.set(model, withAnalysis(model.result, { budget: ANALYSIS_BUDGET }).diagnostics);
   }
   publish(server);
 };
