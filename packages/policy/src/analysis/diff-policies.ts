@@ -153,12 +153,13 @@ function movesOfPhase(
     phase === 'routing' ? [...old.list.admitted, ...now.list.admitted].map(({ statement }) => statement) : [];
   const moves: FoundMoves['moves'][number][] = [];
   // Whom two rules take that stay in both, in one order, the one takes in both: only changed ones have to be looked at.
+  const tos = takersOf(now, after, phase);
   for (const from of takersOf(old, before, phase)) {
     const isKept = from.listed === undefined ? false : keptBefore.has(from.listed.index);
-    for (const to of takersOf(now, after, phase)) {
+    for (const to of tos) {
       if (isKept && to.listed !== undefined && keptAfter.has(to.listed.index)) continue;
       const kind = kindOfMove(from, to);
-      if (kind === undefined || areApart(from, to, questions)) continue;
+      if (kind === undefined || isHeldBack(from, to, partners, backwards) || areApart(from, to, questions)) continue;
       // What changes in a rule that takes the same requests is told of the rule.
       if (kind === 'handling' && same.has(`${from.listed?.index ?? ''} ${to.listed?.index ?? ''}`)) continue;
       // A condition that stands above both keeps the same requests from either.
@@ -200,6 +201,21 @@ const isAbove = (rule: ListedRule, partner: ListedRule, from: Taker, to: Taker):
 function kindOfMove(from: Taker, to: Taker): Move['kind'] | undefined {
   if (from.places !== to.places) return 'places';
   return from.action === to.action ? undefined : 'handling';
+}
+
+/** Whether the condition of one stands above the other in the other's policy too, and so keeps all that it takes from it. */
+function isHeldBack(
+  { listed: from }: Taker,
+  { listed: to }: Taker,
+  partners: ReadonlyMap<ListedRule, ListedRule>,
+  backwards: ReadonlyMap<ListedRule, ListedRule>,
+): boolean {
+  const there = from === undefined ? undefined : partners.get(from);
+  const here = to === undefined ? undefined : backwards.get(to);
+  return (
+    (there !== undefined && there.index < (to?.index ?? Infinity)) ||
+    (here !== undefined && here.index < (from?.index ?? Infinity))
+  );
 }
 
 /** Whether no request meets both conditions, which is found out at once where other rules need not be looked at. */
