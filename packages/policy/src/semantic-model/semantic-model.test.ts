@@ -63,7 +63,8 @@ test "t" { given tenant = "acme" expect route "r" }`;
     expect(placesOf(model, 'lib.route', shared.indexOf('big'))).toContain(
       `new.route:${text.indexOf('lib.big') + 4} big`,
     );
-    expect(placesOf(model, 'new.route', text.indexOf('lib.gold'))).toHaveLength(2);
+    // Declared, before `gold`, and within the name of the tier.
+    expect(placesOf(model, 'new.route', text.indexOf('lib.gold'))).toHaveLength(3);
   });
 
   test('names of the catalogue, of plugins, functions and modifiers say what they are', () => {

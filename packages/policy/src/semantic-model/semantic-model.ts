@@ -346,11 +346,11 @@ class ReferenceCollector {
   }
 
   /** The first part of a dotted name, which is an alias. */
-  private addAlias(name: string, span: Span): void {
+  private addAlias(name: string, span: Span, quoted = false): void {
     for (const { block, span: within } of this.facts.blocks) {
       const binding = within.file === span.file ? block.bindings.get(name) : undefined;
       if (binding?.kind !== 'import' && binding?.kind !== 'plugin') continue;
-      this.add(span, this.symbolOf(binding), false, false);
+      this.add(span, this.symbolOf(binding), false, quoted);
       return;
     }
   }
@@ -394,6 +394,8 @@ class ReferenceCollector {
     const declaration = this.declarationOf(kind, name);
     const local = declaration === undefined ? name : (this.declarations.get(keyOf(declaration))?.name ?? name);
     const prefix = name.endsWith(local) ? name.length - local.length : 0;
+    const alias = prefix === 0 ? undefined : name.slice(0, name.indexOf('.'));
+    if (alias !== undefined) this.addAlias(alias, { ...span, end: span.start + alias.length }, quoted);
     this.add(
       { ...span, start: Math.min(span.end, span.start + prefix) },
       this.definedSymbol(kind, local, declaration),
