@@ -52,8 +52,11 @@ async function open(fragment = ''): Promise<Page> {
   return watched.page;
 }
 
+/** What comes about in the page in its own time; the limit is for machines that are busy. */
+const expectPoll = <T>(value: () => T | Promise<T>): ReturnType<typeof expect.poll<T>> =>
+  expect.poll(value, { timeout: 20_000 });
 const expectText = (locator: Locator, text: string | RegExp): Promise<void> =>
-  expect.poll(() => locator.first().textContent(), { timeout: 10_000 }).toMatch(text);
+  expectPoll(() => locator.first().textContent()).toMatch(text);
 
 const TIERS = `define gateway { models: ["auto"] }
 define tier "8B" { model: "small", endpoints: ["http://10.0.0.11:8000", "http://10.0.0.12:8000"] }
@@ -81,8 +84,8 @@ describe('the first screen', () => {
     for (const name of names) {
       await page.locator('#examples').selectOption(name);
       await expectText(page.locator('#problem-count'), /no problems|warning/);
-      await expect.poll(() => page.locator('#decision .headline.waiting').count()).toBe(0);
-      await expect.poll(() => page.locator('#decision .headline.forward, #decision .headline.refused').count()).toBe(1);
+      await expectPoll(() => page.locator('#decision .headline.waiting').count()).toBe(0);
+      await expectPoll(() => page.locator('#decision .headline.forward, #decision .headline.refused').count()).toBe(1);
     }
   });
 });
@@ -92,7 +95,7 @@ describe('writing a policy', () => {
     const page = await open();
     await write(page, policy(page), `${TIERS}default to tier "8B" by least_tokns`);
     await expectText(problems(page), /4:25error\[E0204\]unknown scorer least_tokns.*did you mean least_tokens/s);
-    await expect.poll(() => page.locator('#policy .cm-lintRange-error').allTextContents()).toEqual(['least_tokns']);
+    await expectPoll(() => page.locator('#policy .cm-lintRange-error').allTextContents()).toEqual(['least_tokns']);
     await expectText(page.locator('#decision .headline .detail'), /has an error/);
     await page.locator('#policy .cm-lintRange-error').hover();
     await expectText(page.locator('#policy .cm-tooltip-lint'), /E0204.*unknown scorer/s);
@@ -113,12 +116,10 @@ describe('writing a policy', () => {
     await page.keyboard.insertText('least_tok');
     await expectText(page.locator('.cm-tooltip-autocomplete li[aria-selected]'), 'least_tokens');
     // CodeMirror ignores Enter for a moment after the list appears.
-    await expect
-      .poll(async () => {
-        await page.keyboard.press('Tab');
-        return policy(page).textContent();
-      })
-      .toMatch(/by least_tokens$/);
+    await expectPoll(async () => {
+      await page.keyboard.press('Tab');
+      return policy(page).textContent();
+    }).toMatch(/by least_tokens$/);
     await policy(page).getByText('least_tokens').hover();
     await expectText(page.locator('.hover-card .title'), /scorer least_tokens/);
   });
@@ -130,7 +131,7 @@ describe('writing a policy', () => {
       policy(page),
       `${TIERS}route when complexity > 50 to tier "70B" by least_tokens\ndefault to tier "8B"`,
     );
-    await expect.poll(() => page.locator('#policy .mark-signal').allTextContents()).toEqual(['complexity']);
+    await expectPoll(() => page.locator('#policy .mark-signal').allTextContents()).toEqual(['complexity']);
     expect(await page.locator('#policy .mark-scorer').allTextContents()).toEqual(['least_tokens']);
     expect(await page.locator('#policy .mark-number').allTextContents()).toEqual(['50']);
   });
@@ -139,7 +140,7 @@ describe('writing a policy', () => {
     const page = await open();
     await write(page, policy(page), `${TIERS}default   to tier "8B"   by   least_tokens`);
     await page.locator('#format').click();
-    await expect.poll(() => policy(page).textContent()).toContain('default to tier "8B" by least_tokens');
+    await expectPoll(() => policy(page).textContent()).toContain('default to tier "8B" by least_tokens');
   });
 
   test('its tests run, and what failed is said', async () => {
@@ -196,11 +197,12 @@ describe('sharing', () => {
     await page.getByRole('tab', { name: 'Fleet' }).click();
     await page.getByLabel('queued_tokens of 8B/1').fill('9k');
     await expectText(headline(page), /^8B\/2$/);
-    await expect.poll(() => page.locator('#tests').getAttribute('data-stale')).toBe('false');
+    await expectPoll(() => page.locator('#tests').getAttribute('data-stale')).toBe('false');
     const before = watched.requests.length;
     await page.locator('#share').click();
-    await expect.poll(() => page.url()).toMatch(/#v1\.[\w-]+$/);
-    expect(watched.requests.length).toBe(before);
+    await expectPoll(() => page.url()).toMatch(/#v1\.[\w-]+$/);
+    // A worker may still be on its way; what the page holds is on none.
+    for (const request of watched.requests.slice(before)) expect(request).toMatch(/^GET [^?#]*\/playground\/[\w.-]+$/);
     const link = page.url();
     await page.context().close();
     watched = await newPage();
@@ -278,7 +280,7 @@ test('a policy that takes too long is stopped, the page says so, and the next on
   await write(page, policy(page), `${TIERS}default to tier "70B" by least_tokens`);
   await write(page, body(page), '{ "model": "auto", "messages": [{ "role": "user", "content": "Hello" }] }');
   await expectText(headline(page), /^70B\/1$/);
-  await expect.poll(() => page.locator('.notice.bad').count()).toBe(0);
+  await expectPoll(() => page.locator('.notice.bad').count()).toBe(0);
 });
 
 test('the compiler runs where code from strings is forbidden, and options are checked where it is not', async () => {
@@ -310,26 +312,29 @@ test('the compiler runs where code from strings is forbidden, and options are ch
   expect(watched.requests.some((request) => request.includes('option-worker'))).toBe(true);
 });
 
-test('the fleet of the gateway is read with its token, and without one it is not', async () => {
-  const page = await open();
-  await write(page, policy(page), `${TIERS}default to tier "8B" by least_tokens`);
-  bed.gateway.endpoints();
+test('policy and fleet of the gateway are read with its token, and without one they are not', async () => {
   const cordoned = await fetch(`${bed.gateway.adminUrl}/-/endpoints/8B%2F1/cordon`, {
     method: 'POST',
     headers: { authorization: `Bearer ${TOKEN}` },
   });
   expect(cordoned.status).toBe(200);
+  const page = await open();
   await page.locator('#gateway').click();
   await page.locator('#token').fill(TOKEN);
   await page.getByRole('button', { name: 'Use it' }).click();
-  await expectText(page.locator('.notice.good'), /as the gateway sees it/);
+  await expectText(page.locator('.notice.good'), /are those of the gateway/);
+  await expectText(policy(page), bed.engines[0]?.url ?? 'no engine');
   await page.getByRole('tab', { name: 'Fleet' }).click();
-  await expect.poll(() => page.getByLabel('state of 8B/1').inputValue()).toBe('draining');
-  await expectText(headline(page), /^(8B\/2|No decision|404.*)$/);
+  await expectPoll(() => page.getByLabel('state of 8B/1').inputValue()).toBe('draining');
+  await page.getByRole('tab', { name: 'Request' }).click();
+  await write(page, body(page), '{ "model": "sim", "messages": [{ "role": "user", "content": "Hello" }] }');
+  await expectText(headline(page), /^8B\/2$/);
+  await page.getByRole('button', { name: 'Bring back what was here' }).click();
+  await expectText(policy(page), /A tour of the language/);
   // Chromium notes the first answer, 401, in the console.
   const refused = watched.faults.findIndex((fault) => fault.includes('401'));
   expect(refused).toBeGreaterThanOrEqual(0);
-  (watched.faults as string[]).splice(refused, 1);
+  watched.faults.splice(refused, 1);
 });
 
 test('any static server can serve it from any folder, with no header of its own', async () => {

@@ -24,7 +24,7 @@ export function startChromium(): Promise<Browser> {
 export interface WatchedPage {
   readonly page: Page;
   /** Violations of the content security policy, errors of scripts, warnings and errors of the console. */
-  readonly faults: readonly string[];
+  readonly faults: string[];
   /** Every request that left the page or its workers, as method and address. */
   readonly requests: readonly string[];
 }

@@ -243,7 +243,13 @@ async function start(): Promise<void> {
   await offerGateway({
     button: byId('gateway', HTMLButtonElement),
     notices,
-    load: (fleet) => open({ ...state, fleet }, 'The fleet is as the gateway sees it.'),
+    load: ({ text, imports }, fleet) =>
+      open(
+        { ...state, policy: text, fleet },
+        imports.length === 0
+          ? 'Policy and fleet are those of the gateway.'
+          : `Policy and fleet are those of the gateway. What the policy imports is not here: ${imports.join(', ')}.`,
+      ),
   });
 }
 

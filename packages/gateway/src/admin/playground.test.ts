@@ -68,9 +68,12 @@ describe('the playground on the admin listener', () => {
     expect((await app.inject({ method: 'POST', url: '/playground/' })).statusCode).toBe(404);
   });
 
-  test('the page is told where the fleet is', async () => {
+  test('the page is told where policy and fleet are', async () => {
     serve(SITE);
-    expect((await app.inject('/playground/gateway.json')).json()).toEqual({ endpoints: '../-/endpoints' });
+    expect((await app.inject('/playground/gateway.json')).json()).toEqual({
+      endpoints: '../-/endpoints',
+      versions: '../-/policy/versions',
+    });
   });
 
   test.each(['other.js', '..%2fpackage.json', '%2e%2e/secret', 'site.json', 'sub/index.html'])(

@@ -5,9 +5,9 @@ import type { SiteFile } from '@signalbox/console';
 const FOLDER = '/playground/';
 /** Said in place of the page where it was not built. */
 const NOT_BUILT = 'The playground is not built here. Run `npm run build:playground`, and start the gateway again.\n';
-/** Tells the page where the fleet of this gateway is; what a static server has here says nothing. */
+/** Tells the page where policy and fleet of this gateway are; what a static server has here says nothing. */
 const GATEWAY_FILE = 'gateway.json';
-const GATEWAY_FACTS = JSON.stringify({ endpoints: '../-/endpoints' });
+const GATEWAY_FACTS = JSON.stringify({ endpoints: '../-/endpoints', versions: '../-/policy/versions' });
 
 /**
  * Serves the playground's files: they are the same for everybody and hold nothing of this gateway, so they need no token. What the page
