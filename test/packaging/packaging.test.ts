@@ -207,47 +207,66 @@ test('the installed command serves the playground, with each file under its own 
 });
 
 describe('plugin new', () => {
-  test.each(['scorer', 'filter', 'property', 'picker', 'signal'])(
-    'a new %s passes its contract suite, and a policy decides with it',
-    (kind) => {
-      const name = `signalbox-${kind}-my-idea`;
-      run(node, [join(empty, 'node_modules/.bin/signalbox'), 'plugin', 'new', name, '--kind', kind], work);
-      const directory = join(work, name);
-      run(
-        'npm',
-        [
-          'install',
-          '--no-audit',
-          '--no-fund',
-          '--no-package-lock',
-          tarballOf('@signalbox/plugin-api'),
-          tarballOf('@signalbox/testkit'),
-        ],
-        directory,
-      );
-      const tested = run(node, ['--test', '--test-reporter', 'tap'], directoryWithManifest(directory));
-      expect(Number(/^# pass (\d+)$/m.exec(tested)?.[1])).toBeGreaterThanOrEqual(5);
-      expect(tested).toMatch(/^# fail 0$/m);
-      const user = join(work, `user-of-${kind}`);
-      mkdirSync(join(user, 'node_modules'), { recursive: true });
-      writeFileSync(
-        join(user, 'package.json'),
-        JSON.stringify({ name: 'user', private: true, type: 'module', dependencies: { [name]: '*' } }),
-      );
-      cpSync(directory, join(user, 'node_modules', name), { recursive: true });
-      cpSync(join(directory, 'policy.route'), join(user, 'policy.route'));
-      writeFileSync(
-        join(user, 'request.json'),
-        JSON.stringify({ model: 'llama-3.1-8b', messages: [{ role: 'user', content: 'wow!!!! such wow!' }] }),
-      );
-      const explained = run(
-        node,
-        [join(empty, 'node_modules/.bin/signalbox'), 'explain', 'policy.route', 'request.json'],
-        user,
-      );
-      expect(explained).toMatch(/^→ 8B\//);
-    },
-  );
+  test.each([
+    ['scorer', 'function', 5],
+    ['scorer', 'expression', 2],
+    ['filter', 'function', 5],
+    ['filter', 'expression', 2],
+    ['property', 'function', 5],
+    ['property', 'expression', 2],
+    ['picker', 'function', 5],
+    ['signal', 'function', 5],
+    ['admission', 'function', 5],
+  ] as const)('a new %s as %s passes its contract suite, and a policy decides with it', (kind, form, checks) => {
+    const name = `signalbox-${kind}-my-${form}`;
+    run(
+      node,
+      [
+        join(empty, 'node_modules/.bin/signalbox'),
+        'plugin',
+        'new',
+        name,
+        '--kind',
+        kind,
+        ...(form === 'expression' ? ['--expression'] : []),
+      ],
+      work,
+    );
+    const directory = join(work, name);
+    run(
+      'npm',
+      [
+        'install',
+        '--no-audit',
+        '--no-fund',
+        '--no-package-lock',
+        tarballOf('@signalbox/plugin-api'),
+        tarballOf('@signalbox/testkit'),
+      ],
+      directory,
+    );
+    const tested = run(node, ['--test', '--test-reporter', 'tap'], directoryWithManifest(directory));
+    expect(Number(/^# pass (\d+)$/m.exec(tested)?.[1])).toBeGreaterThanOrEqual(checks);
+    expect(tested).toMatch(/^# fail 0$/m);
+    const user = join(work, `user-of-${kind}-${form}`);
+    mkdirSync(join(user, 'node_modules'), { recursive: true });
+    writeFileSync(
+      join(user, 'package.json'),
+      JSON.stringify({ name: 'user', private: true, type: 'module', dependencies: { [name]: '*' } }),
+    );
+    cpSync(directory, join(user, 'node_modules', name), { recursive: true });
+    cpSync(join(directory, 'policy.route'), join(user, 'policy.route'));
+    writeFileSync(
+      join(user, 'request.json'),
+      JSON.stringify({ model: 'llama-3.1-8b', messages: [{ role: 'user', content: 'wow!!!! such wow!' }] }),
+    );
+    const explained = run(
+      node,
+      [join(empty, 'node_modules/.bin/signalbox'), 'explain', 'policy.route', 'request.json'],
+      user,
+    );
+    expect(explained).toMatch(/^→ 8B\//);
+  });
 });
 
 function directoryWithManifest(directory: string): string {

@@ -23,6 +23,10 @@ and name it in a policy:   use "signalbox-scorer-my-idea" as mine`,
       value: 'KIND',
       help: `one of ${Object.keys(PLUGIN_TEMPLATES).join(', ')}; scorer by default`,
     },
+    expression: {
+      type: 'boolean',
+      help: 'as an expression of the policy language, which the compiler puts in place: a scorer, filter or property',
+    },
     name: {
       type: 'string',
       value: 'NAME',
@@ -34,6 +38,14 @@ and name it in a policy:   use "signalbox-scorer-my-idea" as mine`,
     if (!Object.hasOwn(PLUGIN_TEMPLATES, kind)) {
       throw new UsageError(
         `there is no plugin kind "${kind}"; expected one of ${Object.keys(PLUGIN_TEMPLATES).join(', ')}`,
+      );
+    }
+    const byExpression = input.flag('expression');
+    if (byExpression && PLUGIN_TEMPLATES[kind]?.expression === undefined) {
+      throw new UsageError(
+        `a ${kind} cannot be an expression; --expression goes with --kind ${Object.keys(PLUGIN_TEMPLATES)
+          .filter((one) => PLUGIN_TEMPLATES[one]?.expression !== undefined)
+          .join(', ')}`,
       );
     }
     const directory = resolve(terminal.cwd, input.positionals[0] ?? '.');
@@ -56,7 +68,7 @@ and name it in a policy:   use "signalbox-scorer-my-idea" as mine`,
         source: 'gateway',
       });
     }
-    const files = pluginFiles({ kind, name, packageName });
+    const files = pluginFiles({ kind, name, packageName, byExpression });
     for (const [path, text] of Object.entries(files)) {
       const target = join(directory, path);
       mkdirSync(join(target, '..'), { recursive: true });

@@ -4,6 +4,8 @@ export interface PluginTemplateInput {
   /** lower_snake_case, as policies name it. */
   readonly name: string;
   readonly packageName: string;
+  /** Given as an expression of the policy language, where the kind can be. */
+  readonly byExpression?: boolean;
 }
 
 interface PluginTemplate {
@@ -14,16 +16,32 @@ interface PluginTemplate {
   /** How a policy uses it. */
   readonly usage: (name: string) => string;
   readonly formula: string;
+  /** The same or its like by expression, for the kinds that may be given so. */
+  readonly expression?: { readonly definition: string; readonly formula: string };
 }
 
 const TARGET =
   'define tier "8B" { model: "llama-3.1-8b", endpoints: ["http://127.0.0.1:8001", "http://127.0.0.1:8002"] }';
 
-/** One working example of each kind that plugin API 1 has as a function. */
+/** A working example of each kind of plugin API 1, by function, and by expression where the kind can be given so. */
 export const PLUGIN_TEMPLATES: { readonly [kind: string]: PluginTemplate } = {
   scorer: {
     contract: 'scorerContract',
     formula: 'cost = in-flight requests × `weight`; lower is better',
+    expression: {
+      formula: 'cost = (in-flight requests + `ahead`) ÷ weight of the endpoint; lower is better',
+      definition: `{
+      doc: 'Prefers endpoints with few requests in flight for their weight.',
+      cost: true,
+      options: {
+        type: 'object',
+        properties: { ahead: { type: 'number', minimum: 0, default: 1, description: 'Requests added to those in flight.' } },
+        additionalProperties: false,
+      },
+      reads: ['candidate.inflight_requests', 'candidate.weight'],
+      expression: '(inflight_requests + ahead) / weight',
+    }`,
+    },
     usage: (name) => `default to tier "8B" by mine.${name}`,
     definition: `{
       doc: 'Prefers endpoints with few requests in flight.',
@@ -47,6 +65,19 @@ export const PLUGIN_TEMPLATES: { readonly [kind: string]: PluginTemplate } = {
   filter: {
     contract: 'filterContract',
     formula: 'true while in-flight requests < `most`',
+    expression: {
+      formula: 'true while in-flight requests < `most`',
+      definition: `{
+      doc: 'Holds while an endpoint has fewer than \`most\` requests in flight.',
+      options: {
+        type: 'object',
+        properties: { most: { type: 'number', minimum: 1, default: 8, description: 'Requests in flight at which it is left out.' } },
+        additionalProperties: false,
+      },
+      reads: ['candidate.inflight_requests'],
+      expression: 'inflight_requests < most',
+    }`,
+    },
     usage: (name) => `default to tier "8B" where mine.${name} by least_tokens`,
     definition: `{
       doc: 'Holds while an endpoint has fewer than \`most\` requests in flight.',
@@ -72,6 +103,15 @@ export const PLUGIN_TEMPLATES: { readonly [kind: string]: PluginTemplate } = {
   property: {
     contract: 'propertyContract',
     formula: 'in-flight requests ÷ weight of the endpoint',
+    expression: {
+      formula: 'in-flight requests ÷ weight of the endpoint',
+      definition: `{
+      doc: 'In-flight requests per unit of weight.',
+      type: 'number',
+      reads: ['candidate.inflight_requests', 'candidate.weight'],
+      expression: 'inflight_requests / weight',
+    }`,
+    },
     usage: (name) => `default to tier "8B" by lowest(mine.${name})`,
     definition: `{
       doc: 'In-flight requests per unit of weight.',
@@ -131,12 +171,45 @@ export const PLUGIN_TEMPLATES: { readonly [kind: string]: PluginTemplate } = {
       },
     }`,
   },
+  admission: {
+    contract: 'admissionContract',
+    formula: 'true when an endpoint of the target has fewer than `most` requests in flight; unknown when none is known',
+    usage: (name) =>
+      `queue when not mine.${name}(tier "8B", most: 4) with max_wait 2s\ndefault to tier "8B" by least_tokens`,
+    definition: `{
+      doc: 'Holds while some endpoint of the target has fewer than \`most\` requests in flight.',
+      arguments: [{ name: 'target', kind: 'target' }],
+      options: {
+        type: 'object',
+        properties: { most: { type: 'number', minimum: 1, default: 8, description: 'Requests in flight at which an endpoint is full.' } },
+        additionalProperties: false,
+      },
+      reads: ['candidate.inflight_requests'],
+      setup({ options }) {
+        return {
+          holds(_request, candidates) {
+            const inflight = candidates.column('candidate.inflight_requests');
+            let known = false;
+            for (let i = 0; i < candidates.length; i++) {
+              const requests = inflight[candidates.slots[i]];
+              if (requests < options.most) return true;
+              if (!Number.isNaN(requests)) known = true;
+            }
+            return known ? false : undefined;
+          },
+        };
+      },
+    }`,
+  },
 };
 
 /** The files of a new plugin package by relative path. */
-export function pluginFiles({ kind, name, packageName }: PluginTemplateInput): { readonly [path: string]: string } {
+export function pluginFiles({ kind, name, packageName, byExpression = false }: PluginTemplateInput): {
+  readonly [path: string]: string;
+} {
   const template = PLUGIN_TEMPLATES[kind];
   if (template === undefined) return {};
+  const { definition, formula } = (byExpression ? template.expression : undefined) ?? template;
   const json = {
     name: packageName,
     version: '0.1.0',
@@ -161,7 +234,7 @@ export default definePlugin({
   apiVersion: 1,
   provides: {
     ${kind}: {
-      ${name}: ${template.definition.replaceAll('\n', '\n  ')},
+      ${name}: ${definition.replaceAll('\n', '\n  ')},
     },
   },
 });
@@ -189,7 +262,7 @@ ${template.usage(name)}
 
 **Type**: ${kind} \`${name}\`
 
-**What it does**: ${template.formula}.
+**What it does**: ${formula}.
 
 **When to use, when not**: say here.
 
