@@ -303,12 +303,14 @@ describe('reports for others', () => {
   });
 });
 
-test('a watch runs again when a file that was read changes, and ends with the last result', async () => {
+test('a watch runs again when a file changes or comes, and ends with the last result', async () => {
   write({ 'main.route': POLICY + HARD, 'main.test.route': `import "./main.route"\n${HARD}` });
   const running = startSignalbox(['test', '--watch'], folder);
   await running.saw(/2 passed[\s\S]*watching 2 files/);
   write({ 'main.route': POLICY.replace('> 50', '> 70') + HARD });
   await running.saw(/2 failed, 0 passed[\s\S]*watching 2 files[\s\S]*watching 2 files/);
+  write({ 'new.test.route': 'import "./main.route"\ntest "new" { expect default }\n' });
+  await running.saw(/2 failed, 1 passed[\s\S]*watching 3 files/);
   running.child.kill('SIGINT');
   expect(await running.ended).toBe(1);
 });

@@ -12,11 +12,13 @@ import { reportJson } from '../policy-tests/report-json.ts';
 import { reportText, shownPercent } from '../policy-tests/report-text.ts';
 import { runTestFiles } from '../policy-tests/run-files.ts';
 import type { RunReport } from '../policy-tests/run-files.ts';
-import { findTestFiles } from '../policy-tests/test-files.ts';
+import { findTestFiles, listTestFiles } from '../policy-tests/test-files.ts';
 import { systemClock } from '../system-time.ts';
 
 const REQUESTS = 1000;
 const MOST_REQUESTS = 1_000_000;
+/** How often a watch looks for files that have come or gone, in milliseconds. */
+const LOOK_MS = 1000;
 
 export const testCommand: Command = {
   name: 'test',
@@ -38,7 +40,7 @@ false, and unknown where a request can lack what it reads). --fail-under is held
 Exit code 0: all passed. 1: a test failed, an ensure is refuted, a policy has errors, nothing was found to run, or too little is covered. 2: wrong usage.`,
   options: {
     filter: { type: 'string', value: 'TEXT', help: 'only tests and ensures whose name contains this' },
-    watch: { type: 'boolean', help: 'run again whenever a file that was read changes, until Ctrl-C' },
+    watch: { type: 'boolean', help: 'run again whenever a file changes, comes or goes, until Ctrl-C' },
     coverage: { type: 'boolean', help: 'show every place that is not covered' },
     'fail-under': { type: 'string', value: 'PERCENT', help: 'exit 1 if less than this is covered' },
     json: { type: 'boolean', help: 'the report as JSON' },
@@ -182,14 +184,26 @@ async function watchTests(settings: Settings, terminal: Terminal): Promise<numbe
   let code = EXIT_OK;
   let changed: () => void = () => {};
   const watcher = createPolicyWatcher({ onChange: () => changed() });
-  // The watcher alone would let the process end.
-  const alive = setInterval(() => {}, 60_000);
+  let listed = '';
+  const list = (): string => {
+    try {
+      return listTestFiles(settings.paths, terminal.cwd).join('\n');
+    } catch {
+      // The run that follows says what cannot be read.
+      return 'unreadable';
+    }
+  };
+  // Sees files that have come or gone, and keeps the process, which the watcher alone would let end.
+  const looking = setInterval(() => {
+    if (list() !== listed) changed();
+  }, LOOK_MS);
   const stopped = new Promise<'stopped'>((settle) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => settle('stopped'));
   });
   try {
     for (;;) {
       const change = new Promise<'changed'>((settle) => (changed = () => settle('changed')));
+      listed = list();
       const run = await runOnce(settings, terminal);
       code = run.code;
       watcher.follow([...run.texts.keys()], run.texts);
@@ -198,7 +212,7 @@ async function watchTests(settings: Settings, terminal: Terminal): Promise<numbe
       if ((await Promise.race([stopped, change])) === 'stopped') return code;
     }
   } finally {
-    clearInterval(alive);
+    clearInterval(looking);
     watcher.close();
   }
 }

@@ -77,6 +77,13 @@ export function findTestFiles(paths: readonly string[], cwd: string, loader: Pol
   return { files: distinct(files, cwd), unreadable, texts };
 }
 
+/** Paths of all files that a run of these arguments would look at, whatever is in them: another list is another run. */
+export function listTestFiles(paths: readonly string[], cwd: string): readonly string[] {
+  return paths.flatMap((path) =>
+    isFolder(resolve(cwd, path)) ? policiesBelow(path, cwd) : [path, ...testFilesBeside(path, cwd)],
+  );
+}
+
 /** The same file under two names is one. */
 function distinct(files: readonly TestFile[], cwd: string): readonly TestFile[] {
   return [...Map.groupBy(files, ({ path }) => resolve(cwd, path)).values()].flatMap(([first]) => first ?? []);
