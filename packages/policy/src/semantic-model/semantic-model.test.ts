@@ -103,6 +103,12 @@ test "t" { given tenant = "acme" expect route "r" }`;
     expect(placesOf(modelOf(text), 'new.route', text.indexOf('x = 2'))).toHaveLength(2);
   });
 
+  test('a let whose value is wrong, and the alias of what was not found, are found all the same', () => {
+    const text = 'let hard = complexty > 50\nuse "@none/here" as none\nroute when hard and none.x > 1 to any by none.y';
+    expect(placesOf(modelOf(text), 'new.route', 5)).toHaveLength(2);
+    expect(placesOf(modelOf(text), 'new.route', text.indexOf('none.x'))).toHaveLength(3);
+  });
+
   test('a broken statement leaves the others their references', () => {
     const text = 'let hard = complexity > 50\nroute when ( to any\nroute when hard to any';
     expect(placesOf(modelOf(text), 'new.route', 5)).toHaveLength(2);

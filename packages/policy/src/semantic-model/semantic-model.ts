@@ -335,6 +335,12 @@ class ReferenceCollector {
       }
       return;
     }
+    if (resolved.kind === 'poison') {
+      // What its declaration says is wrong; its name is known all the same.
+      const binding = this.bindingAt(first.text, first.span);
+      if (binding !== undefined) this.add(first.span, this.symbolOf(binding), false, false);
+      return;
+    }
     if (resolved.kind !== 'table') return;
     if (resolved.table === this.facts.session?.catalogue) {
       if (entry !== undefined) this.add(node.span, symbolOfEntry(entry), false, false);
@@ -347,12 +353,19 @@ class ReferenceCollector {
 
   /** The first part of a dotted name, which is an alias. */
   private addAlias(name: string, span: Span, quoted = false): void {
-    for (const { block, span: within } of this.facts.blocks) {
-      const binding = within.file === span.file ? block.bindings.get(name) : undefined;
-      if (binding?.kind !== 'import' && binding?.kind !== 'plugin') continue;
-      this.add(span, this.symbolOf(binding), false, quoted);
-      return;
+    const binding = this.bindingAt(name, span);
+    if (binding?.kind === 'import' || binding?.kind === 'plugin') this.add(span, this.symbolOf(binding), false, quoted);
+  }
+
+  /** What a name is bound to in the blocks around a place, the innermost first. */
+  private bindingAt(name: string, place: Span): Binding | undefined {
+    let found: { readonly binding: Binding; readonly size: number } | undefined;
+    for (const { block, span } of this.facts.blocks) {
+      const binding = holds(span, place.file, place.start) ? block.bindings.get(name) : undefined;
+      const size = span.end - span.start;
+      if (binding !== undefined && (found === undefined || size < found.size)) found = { binding, size };
     }
+    return found?.binding;
   }
 
   private addFamily({
