@@ -91,7 +91,9 @@ export function factsOf(seed: number): Facts {
   for (let warm = 0; warm < 4; warm += 1) random(2);
   const valueOf = (sort: Sort): TreeValue => (random(4) === 0 ? undefined : VALUES[sort][random(VALUES[sort].length)]);
   const pool = (): readonly number[] => ENDPOINTS.filter(() => random(3) > 0);
-  const endpoint = new Map(Object.entries(ENDPOINT).map(([name, sort]) => [name, ENDPOINTS.map(() => valueOf(sort))]));
+  const endpoint = new Map<string, readonly TreeValue[]>(
+    Object.entries(ENDPOINT).map(([name, sort]) => [name, ENDPOINTS.map(() => valueOf(sort))]),
+  );
   endpoint.set('load', loadOf(endpoint));
   return {
     request: new Map(Object.entries(REQUEST).map(([name, sort]) => [name, valueOf(sort)])),

@@ -17,7 +17,11 @@ if (!(minutes > 0) || !Number.isInteger(seed)) {
   process.exit(2);
 }
 const end = Date.now() + minutes * 60_000;
-const report = runFuzz(seed, () => Date.now() < end);
+const report = runFuzz(seed, (texts) => {
+  if (texts % 1000 === 0)
+    process.stderr.write(`seed ${seed + texts}, ${Math.round((end - Date.now()) / 1000)} s left\n`);
+  return Date.now() < end;
+});
 process.stdout.write(reportText(seed, report));
 const folder = new URL('found/', import.meta.url);
 for (const { smallest, failure } of report.failures) {

@@ -32,6 +32,8 @@ export interface FuzzReach {
 
 /** One second of CPU time for 100 KB, and for less. */
 const BUDGET_MS_PER_100_KB = 1000;
+/** For each finding, to write it in three forms. */
+const WRITING_MS = 0.3;
 const FILE = 'policy.route';
 
 const cpuMs = (): number => {
@@ -100,11 +102,16 @@ export function tryText(text: string): FuzzReach & { readonly failure?: FuzzFail
     reach.cpuMs = cpuMs() - before;
     reach.parsed = !parsed.diagnostics.some(({ severity }) => severity === 'error');
     reach.compiled = program !== undefined;
+    const writing = cpuMs();
     for (const render of [renderText, renderJson]) render(diagnostics, sources);
     renderSarif(diagnostics, sources, { toolVersion: '0' });
+    const writingMs = cpuMs() - writing;
     const failure =
       (reach.cpuMs > BUDGET_MS_PER_100_KB * Math.max(1, text.length / 100_000)
         ? ({ kind: 'hang', what: `${reach.cpuMs.toFixed(0)} ms for ${text.length} characters` } as const)
+        : undefined) ??
+      (writingMs > BUDGET_MS_PER_100_KB + WRITING_MS * diagnostics.length
+        ? ({ kind: 'hang', what: `${writingMs.toFixed(0)} ms to write ${diagnostics.length} findings` } as const)
         : undefined) ??
       wrongSpan(text, [...parsed.diagnostics, ...diagnostics]) ??
       leak(text, diagnostics) ??

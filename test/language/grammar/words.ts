@@ -26,11 +26,7 @@ const KINDS: readonly (readonly [string, RegExp])[] = [
   ['', /[ \t\r\n]+|#[^\r\n]*/y],
   ['REGEX', /r"(?:\\[^\r\n]|[^"\\\r\n])*"(?!.?([ims])\1)[ims]*(?![A-Za-z0-9_])/y],
   ['WORD', /[A-Za-z_][A-Za-z0-9_]*/y],
-  // eslint-disable-next-line no-control-regex
-  [
-    'STRING',
-    /"(?:[^"\\\u0000-\u001f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*"/y,
-  ],
+  ['STRING', /"(?:[^"\\\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*"/uy],
   ['QUANTITY', new RegExp(`\\$${N}(?:/(?:s|min|h|d))?(?![A-Za-z0-9_])|${N}[kMB]?/(?:s|min|h|d)(?![A-Za-z0-9_])`, 'y')],
   ['PERCENT', new RegExp(`${N}%`, 'y')],
   ['QUANTITY', new RegExp(`${N}(?:${UNITS})(?![A-Za-z0-9_])`, 'y')],

@@ -32,13 +32,45 @@ interface Mark {
 
 const expandTabs = (text: string): string => text.replaceAll('\t', ' '.repeat(tabWidth));
 
-const toMark = (span: Span, primary: boolean, message: string, locator: Locator): Mark => {
+/** What is shown of a line: all of it, or of a very long one the part about a place, with a sign where it was cut. */
+interface ShownLine {
+  readonly text: string;
+  /** Offset in the line of what is shown, less the sign in front. */
+  readonly offset: number;
+}
+
+/** Lines up to here are shown whole, in UTF-16 code units; of longer ones a part that is shorter. */
+const longestLine = 400;
+const before = 100;
+const behind = 200;
+
+const isLowSurrogate = (text: string, at: number): boolean => /[\uDC00-\uDFFF]/.test(text.charAt(at));
+
+const shownLine = (text: string, at: number): ShownLine => {
+  if (text.length <= longestLine) return { text, offset: 0 };
+  let from = Math.max(0, Math.min(at, text.length) - before);
+  let to = Math.min(text.length, from + before + behind);
+  if (isLowSurrogate(text, from)) from -= 1;
+  if (isLowSurrogate(text, to)) to += 1;
+  const [cutBefore, cutBehind] = [from > 0 ? '…' : '', to < text.length ? '…' : ''];
+  return { text: cutBefore + text.slice(from, to) + cutBehind, offset: from - cutBefore.length };
+};
+
+/** The part of the line of a span that is shown for it. */
+const shownFor = (span: Span, locator: Locator): ShownLine => {
   const index = locator.indexOf(span.file);
   const { line } = index.positionAt(span.start);
-  const text = index.lineText(line);
-  const lineOffset = index.offsetAt({ line, column: 1 });
-  const from = Math.min(span.start - lineOffset, text.length);
-  const to = Math.min(Math.max(span.end - lineOffset, from), text.length);
+  return shownLine(index.lineText(line), span.start - index.offsetAt({ line, column: 1 }));
+};
+
+const toMark = (span: Span, primary: boolean, message: string, locator: Locator, shown: ShownLine): Mark => {
+  const index = locator.indexOf(span.file);
+  const { line } = index.positionAt(span.start);
+  const { text } = shown;
+  const lineOffset = index.offsetAt({ line, column: 1 }) + shown.offset;
+  const inside = (offset: number): number => Math.min(Math.max(offset - lineOffset, 0), text.length);
+  const from = inside(span.start);
+  const to = Math.max(inside(span.end), from);
   const goesOn = span.end - lineOffset > text.length + 2;
   return {
     line,
@@ -49,15 +81,27 @@ const toMark = (span: Span, primary: boolean, message: string, locator: Locator)
   };
 };
 
-const renderExcerpt = (
-  marks: readonly Mark[],
-  file: string,
-  gutter: number,
+/** Marks in one file with what is shown of their lines; of a line the first mark decides. */
+const toMarks = (
+  places: readonly { readonly span: Span; readonly primary: boolean; readonly message: string }[],
   locator: Locator,
+): { readonly marks: readonly Mark[]; readonly lines: ReadonlyMap<number, ShownLine> } => {
+  const lines = new Map<number, ShownLine>();
+  const marks = places.map(({ span, primary, message }) => {
+    const { line } = locator.locate(span).start;
+    const shown = lines.get(line) ?? shownFor(span, locator);
+    lines.set(line, shown);
+    return toMark(span, primary, message, locator, shown);
+  });
+  return { marks, lines };
+};
+
+const renderExcerpt = (
+  { marks, lines: shown }: ReturnType<typeof toMarks>,
+  gutter: number,
   paint: Paint,
   style: Style,
 ): readonly string[] => {
-  const index = locator.indexOf(file);
   const lines: string[] = [];
   const byLine = Map.groupBy(marks, (mark) => mark.line);
   const empty = `${' '.repeat(gutter)} ${paint('blue', '|')}`;
@@ -65,7 +109,7 @@ const renderExcerpt = (
   for (const [line, onLine] of [...byLine].toSorted(([a], [b]) => a - b)) {
     if (last !== undefined && line > last + 1) lines.push(paint('blue', '...'));
     last = line;
-    const source = expandTabs(withoutControls(index.lineText(line)));
+    const source = expandTabs(withoutControls(shown.get(line)?.text ?? ''));
     lines.push(`${paint('blue', `${String(line).padStart(gutter)} |`)} ${source}`.trimEnd());
     for (const mark of onLine.toSorted((a, b) => Number(b.primary) - Number(a.primary) || b.left - a.left)) {
       const sign = (mark.primary ? '^' : '-').repeat(mark.width);
@@ -92,18 +136,18 @@ const renderOne = (diagnostic: Diagnostic, locator: Locator, known: Sources, pai
     `${margin}${paint('blue', '-->')} ${withoutControls(span.file)}:${start.line}:${start.column}`,
   ];
   if (known.has(span.file)) {
-    const marks = [
-      toMark(span, true, '', locator),
-      ...here.map((label) => toMark(label.span, false, label.message, locator)),
+    const places = [
+      { span, primary: true, message: '' },
+      ...here.map((label) => ({ span: label.span, primary: false, message: label.message })),
     ];
-    lines.push(bar, ...renderExcerpt(marks, span.file, gutter, locator, paint, style));
+    lines.push(bar, ...renderExcerpt(toMarks(places, locator), gutter, paint, style));
   }
   for (const label of elsewhere) {
     const at = locator.locate(label.span).start;
     lines.push(`${margin}${paint('blue', ':::')} ${withoutControls(label.span.file)}:${at.line}:${at.column}`);
     if (known.has(label.span.file)) {
-      const mark = toMark(label.span, false, label.message, locator);
-      lines.push(bar, ...renderExcerpt([mark], label.span.file, gutter, locator, paint, style));
+      const places = [{ span: label.span, primary: false, message: label.message }];
+      lines.push(bar, ...renderExcerpt(toMarks(places, locator), gutter, paint, style));
     } else lines.push(`${margin}     ${withoutControls(label.message)}`);
   }
   if (help !== undefined || fix !== undefined) lines.push(bar);
@@ -176,10 +220,11 @@ export const renderPlaces = (
     const margin = ' '.repeat(gutter);
     const head = `${margin}${paint('blue', '-->')} ${withoutControls(file)}:${first?.line ?? 1}:${first?.column ?? 1}`;
     if (!sources.has(file)) return head;
-    const marks = inFile.map(({ span, message }) => toMark(span, true, message, locator));
-    return [head, `${margin} ${paint('blue', '|')}`, ...renderExcerpt(marks, file, gutter, locator, paint, 'red')].join(
-      '\n',
+    const marks = toMarks(
+      inFile.map(({ span, message }) => ({ span, primary: true, message })),
+      locator,
     );
+    return [head, `${margin} ${paint('blue', '|')}`, ...renderExcerpt(marks, gutter, paint, 'red')].join('\n');
   });
   return blocks.map((block) => `${block}\n`).join('');
 };

@@ -200,3 +200,22 @@ describe('fixes', () => {
     expect(applied).toHaveLength(2);
   });
 });
+
+describe('a policy that is one very long line', () => {
+  it('shows the part about each finding, the caret under it, and stays short', () => {
+    const text = `${'let fine = 5 '.repeat(100)}route to 😀any ${'let more = 5 '.repeat(100)}`;
+    const lines = show(text).split('\n');
+    const [source = '', caret = ''] = lines.slice(3, 5);
+    expect(source).toMatch(/^1 \| ….*route to 😀any.*…$/);
+    expect(source.length).toBeLessThan(340);
+    expect([...source].indexOf('😀')).toBe(caret.indexOf('^'));
+  });
+
+  it('takes room in proportion to its findings', () => {
+    const text = 'nothing '.repeat(2000).concat(']'.repeat(2000));
+    const findings = diagnose(`${'let a = ] '.repeat(3000)}${text}`);
+    const shown = renderText(findings, new Map([[file, `${'let a = ] '.repeat(3000)}${text}`]]));
+    expect(findings.length).toBeGreaterThan(1000);
+    expect(shown.length).toBeLessThan(1200 * findings.length);
+  });
+});

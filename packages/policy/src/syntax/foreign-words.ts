@@ -59,11 +59,20 @@ export const foreignOperatorWords: ReadonlyMap<string, string> = new Map([
 
 const absent = 'there is no such value: `x exists` asks whether one is there, `x ?? …` gives another';
 
+/** What a word for a value means. */
+interface ForeignValue {
+  readonly write?: string;
+  readonly help: string;
+}
+
+const valueWords = (meant: ForeignValue, ...words: readonly string[]): readonly (readonly [string, ForeignValue])[] =>
+  words.map((word) => [word, meant] as const);
+
 /** Names of values that other languages have. */
-export const foreignValues: ReadonlyMap<string, { readonly write?: string; readonly help: string }> = new Map([
-  ...['null', 'nil', 'none', 'None', 'undefined', 'NULL'].map((word) => [word, { help: absent }] as const),
-  ...['yes', 'on', 'True', 'TRUE'].map((word) => [word, { write: 'true', help: 'did you mean `true`?' }] as const),
-  ...['no', 'off', 'False', 'FALSE'].map((word) => [word, { write: 'false', help: 'did you mean `false`?' }] as const),
+export const foreignValues: ReadonlyMap<string, ForeignValue> = new Map([
+  ...valueWords({ help: absent }, 'null', 'nil', 'none', 'None', 'undefined', 'NULL'),
+  ...valueWords({ write: 'true', help: 'did you mean `true`?' }, 'yes', 'on', 'True', 'TRUE'),
+  ...valueWords({ write: 'false', help: 'did you mean `false`?' }, 'no', 'off', 'False', 'FALSE'),
 ]);
 
 /** What other products call a group of endpoints. */

@@ -41,3 +41,17 @@ describe('line index', () => {
     );
   });
 });
+
+it('columns count code points wherever an offset stands, as counting one by one does', () => {
+  const text = '\uFEFFa😀b\n漢😀😀x\r\n\uD83Dy\uDE00z😀';
+  const index = createLineIndex(text);
+  const counted = (offset: number): number => {
+    const { line } = index.positionAt(offset);
+    let at = line === 1 ? 1 : index.lineStart(line);
+    let column = 1;
+    for (; at < offset; column += 1) at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
+    return column;
+  };
+  const offsets = Array.from({ length: text.length + 1 }, (_, offset) => offset);
+  expect(offsets.map((offset) => index.positionAt(offset).column)).toEqual(offsets.map(counted));
+});

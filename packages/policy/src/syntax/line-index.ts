@@ -31,8 +31,13 @@ const lineStartsOf = (text: string): readonly number[] => {
   return starts;
 };
 
+/** Offsets of the characters that take two code units. */
+const surrogatePairsOf = (text: string): readonly number[] =>
+  [...text.matchAll(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g)].map(({ index }) => index);
+
 export const createLineIndex = (text: string): LineIndex => {
   const starts = lineStartsOf(text);
+  let pairs: readonly number[] | undefined;
   const lineStart = (line: number): number => starts[line - 1] ?? text.length;
 
   const firstVisible = (line: number): number => (line === 1 && text.charCodeAt(0) === BOM ? 1 : lineStart(line));
@@ -42,6 +47,19 @@ export const createLineIndex = (text: string): LineIndex => {
     if (end > lineStart(line) && text.charCodeAt(end - 1) === LF) end -= 1;
     if (end > lineStart(line) && text.charCodeAt(end - 1) === CR) end -= 1;
     return end;
+  };
+
+  /** How many characters of two code units begin below an offset. */
+  const pairsBefore = (offset: number): number => {
+    pairs ??= surrogatePairsOf(text);
+    let low = 0;
+    let high = pairs.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((pairs[middle] ?? 0) < offset) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   };
 
   const lineOf = (offset: number): number => {
@@ -63,13 +81,9 @@ export const createLineIndex = (text: string): LineIndex => {
     positionAt: (offset) => {
       const clamped = Math.min(Math.max(offset, 0), text.length);
       const line = lineOf(clamped);
-      let column = 1;
-      let index = firstVisible(line);
-      while (index < clamped) {
-        index += (text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1;
-        column += 1;
-      }
-      return { line, column };
+      const start = firstVisible(line);
+      const units = Math.max(0, clamped - start);
+      return { line, column: 1 + units - (pairsBefore(clamped - 1) - pairsBefore(start)) };
     },
     offsetAt: ({ line, column }) => {
       const end = lineEnd(line);
