@@ -108,7 +108,8 @@ function notesOf(
   }
   const { replayed } = replay.traced;
   const isOwn = replay.policy === record.policy;
-  if (!isOwn) notes.push(`the rules are those of policy ${replay.policy}, which did not make this decision`);
+  if (!isOwn && replayed.kind !== 'not_by_policy')
+    notes.push(`the rules are those of policy ${replay.policy}, which did not make this decision`);
   notes.push(verdictNote(replayed, outcome, isOwn));
   return notes;
 }

@@ -239,3 +239,19 @@ default to tier "a" by lowest(queue_depth)`),
   const text = explanationText(t.core.explain(request()));
   expect(text).toContain('true    not stream   (stream = false)\n      true    not (tools > 0)   (tools = 0)\n');
 });
+
+test('a request that no rule had a say in says why, and shows no rules', () => {
+  const t = build();
+  const record = {
+    ...recorded(t, {}),
+    verdict: 'refused',
+    code: 'invalid_api_key',
+    status: 401,
+    seed: Number.NaN,
+  } as const;
+  const text = explanationText(createReplayer({ program: compile(POLICY) }).explain({ ...record, policy: 'another' }));
+  expect(text).toMatch(/^✗ 401 invalid_api_key\n {2}policy another\n/);
+  expect(text).toContain('no rule had a say: invalid_api_key');
+  expect(text).not.toContain('did not make this decision');
+  expect(text).not.toContain('\nrules\n');
+});
