@@ -21,14 +21,14 @@ export interface FuzzReport {
   readonly failures: readonly FoundFailure[];
 }
 
-/** Tries the inputs of the seeds from `seed` on, until `goesOn` says no. */
-export function runFuzz(seed: number, goesOn: (texts: number) => boolean): FuzzReport {
+/** Tries the inputs of the seeds from `seed` on, until `goesOn` says no; `patience` multiplies the times allowed. */
+export function runFuzz(seed: number, goesOn: (texts: number) => boolean, patience = 1): FuzzReport {
   const report = { texts: 0, characters: 0, parsed: 0, compiled: 0, slowestMs: 0 };
   const byMaker = new Map<string, number>();
   const failures: FoundFailure[] = [];
   for (let next = seed; goesOn(report.texts) && failures.length < 20; next += 1) {
     const input = inputOf(next);
-    const { failure, parsed, compiled, cpuMs } = tryText(input.text);
+    const { failure, parsed, compiled, cpuMs } = tryText(input.text, patience);
     report.texts += 1;
     report.characters += input.text.length;
     report.parsed += Number(parsed);

@@ -91,8 +91,8 @@ function evaluatorFailure(program: PolicyProgram): FuzzFailure | undefined {
   return undefined;
 }
 
-/** Tries a text on everything. */
-export function tryText(text: string): FuzzReach & { readonly failure?: FuzzFailure } {
+/** Tries a text on everything; `patience` multiplies the times that it may take. */
+export function tryText(text: string, patience = 1): FuzzReach & { readonly failure?: FuzzFailure } {
   const reach = { parsed: false, compiled: false, cpuMs: 0 };
   try {
     const before = cpuMs();
@@ -107,10 +107,10 @@ export function tryText(text: string): FuzzReach & { readonly failure?: FuzzFail
     renderSarif(diagnostics, sources, { toolVersion: '0' });
     const writingMs = cpuMs() - writing;
     const failure =
-      (reach.cpuMs > BUDGET_MS_PER_100_KB * Math.max(1, text.length / 100_000)
+      (reach.cpuMs > patience * BUDGET_MS_PER_100_KB * Math.max(1, text.length / 100_000)
         ? ({ kind: 'hang', what: `${reach.cpuMs.toFixed(0)} ms for ${text.length} characters` } as const)
         : undefined) ??
-      (writingMs > BUDGET_MS_PER_100_KB + WRITING_MS * diagnostics.length
+      (writingMs > patience * (BUDGET_MS_PER_100_KB + WRITING_MS * diagnostics.length)
         ? ({ kind: 'hang', what: `${writingMs.toFixed(0)} ms to write ${diagnostics.length} findings` } as const)
         : undefined) ??
       wrongSpan(text, [...parsed.diagnostics, ...diagnostics]) ??
