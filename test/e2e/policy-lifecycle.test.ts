@@ -20,7 +20,7 @@ import type {
   VersionRow,
 } from '../../packages/gateway/src/lifecycle/policy-lifecycle.ts';
 import type { Finished } from './support/command.fixture.ts';
-import { signalbox } from './support/command.fixture.ts';
+import { signalbox, spawnSignalbox, startSignalbox } from './support/command.fixture.ts';
 import type { Bed } from './support/gateway.fixture.ts';
 import { eventually, startBed } from './support/gateway.fixture.ts';
 
@@ -591,5 +591,42 @@ ${TO_A} by least_requests`;
       `500 rules in force ${tookMs.toFixed(0)} ms after the save; the event loop was late by ${worstMs.toFixed(0)} ms at most (aim 100 ms)\n`,
     );
     expect(worstMs).toBeLessThan(1000);
+  });
+});
+
+describe('as processes of their own', () => {
+  test('serve says what it holds back, and goes on through SIGHUP and a canary', async () => {
+    const text = policy(TO_A);
+    writeFileSync(bed.path('own.route'), text);
+    const serve = startSignalbox(
+      ['serve', 'own.route', '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', '--log', 'pretty'],
+      bed.path('.'),
+    );
+    try {
+      await serve.saw('admin on http');
+      const [, url = '', adminUrl = ''] = /listening on (\S+), admin on (\S+)/.exec(serve.out()) ?? [];
+      const own = (...args: readonly string[]): Finished =>
+        spawnSignalbox(['policy', ...args, '--admin', adminUrl], bed.path('.'), 'pipe');
+      expect(own('pin').out).toMatch(/pinned: versions of the policy file are held back/);
+      writeFileSync(bed.path('own.route'), policy(TO_B));
+      await serve.saw(/policy [0-9a-f]{12} is held back: [0-9a-f]{12} is pinned/);
+      serve.child.kill('SIGHUP');
+      expect(own('unpin').out).toMatch(/generation 3\) is in force/);
+      writeFileSync(bed.path('next.route'), policy('default to tier "dead" with retry 0'));
+      expect(own('canary', 'next.route', '--share', '100%', '--min-requests', '2').code).toBe(0);
+      const request = (): Promise<Response> =>
+        fetch(`${url}/v1/chat/completions`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ model: 'auto', messages: [{ role: 'user', content: 'x' }], max_tokens: 1 }),
+        });
+      // All requests go by the canary: the version in force has none that it could be compared with.
+      expect((await request()).status).toBe(502);
+      expect(own('abort').out).toMatch(/the canary is over/);
+      expect((await request()).headers.get('x-signalbox-tier')).toBe('b');
+    } finally {
+      serve.child.kill('SIGINT');
+      await serve.ended;
+    }
   });
 });
