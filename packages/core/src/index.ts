@@ -39,7 +39,7 @@ export type {
 } from './router.ts';
 export { createReplayer, replayDecision } from './replay/replayer.ts';
 export type { ReplayedRule, Replayer, ReplayerOptions, TracedReplay } from './replay/replayer.ts';
-export { isLaterPlacement, recordedOutcome } from './replay/replay-outcome.ts';
+export { recordedOutcome } from './replay/replay-outcome.ts';
 export type { PolicyOutcome, ReplayedDecision, ReplayedEndpoints } from './replay/replay-outcome.ts';
 export { tenantsWithoutKeys } from './unsupported.ts';
 export { coverageTotals, mergeCoverage, missingOutcomes } from './policy-tests/coverage.ts';
