@@ -2,6 +2,8 @@ import type { SiteFile } from '@signalbox/console';
 import { fastify } from 'fastify';
 import type { FastifyInstance } from 'fastify';
 import { afterEach, describe, expect, test } from 'vitest';
+import type { AdminSource } from './admin-server.ts';
+import { startAdminServer } from './admin-server.ts';
 import { isPlayground, servePlayground } from './playground.ts';
 
 const SITE: readonly SiteFile[] = [
@@ -89,6 +91,31 @@ describe('the playground on the admin listener', () => {
     const { statusCode, body } = await app.inject('/playground/');
     expect(statusCode).toBe(404);
     expect(body).toMatch(/npm run build:playground/);
+  });
+
+  test('its files need no token where one is set; all else does, also what is in its folder and is no file of it', async () => {
+    serve(undefined);
+    const server = await startAdminServer({
+      listen: '127.0.0.1:0',
+      token: 'secret',
+      playground: SITE,
+      source: {} as AdminSource,
+    });
+    try {
+      const statusOf = async (path: string): Promise<number> => (await fetch(server.url + path)).status;
+      for (const path of ['/playground', '/playground/', '/playground/main-1a2b.js', '/playground/gateway.json'])
+        expect([path, await statusOf(path)]).toEqual([path, 200]);
+      for (const path of [
+        '/playground/site.json',
+        '/playground/../-/policy',
+        '/-/endpoints',
+        '/-/policy/versions',
+        '/',
+      ])
+        expect([path, await statusOf(path)]).toEqual([path, 401]);
+    } finally {
+      await server.close();
+    }
   });
 
   test('its routes, and no others, are open', () => {
