@@ -171,6 +171,8 @@ const readEndpoint = (
     return undefined;
   }
   const url = addressOf(session, list, expression.value, item.span);
+  // Of a tier that is defined twice the tier is told, not each endpoint.
+  if (list.tiers.some((known) => known.name === tier)) return undefined;
   if (!isFreeName(session, list, standardName, item.span)) return undefined;
   return url === undefined ? undefined : { name: standardName, url, tier, weight: 1, span: item.span };
 };
