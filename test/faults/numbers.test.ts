@@ -111,7 +111,9 @@ test('a deadline that has passed already is 504 at once: nothing is sent, and no
   }
   expect(bed.time.now()).toBe(startMs);
   expect(asked(bed)).toBe(0);
-  expect(bed.decisions.map(({ status, attempts }) => [status, attempts.length])).toEqual(Array(6).fill([504, 0]));
+  expect(bed.decisions.map(({ status, attempts }) => [status, attempts.length])).toEqual(
+    Array.from({ length: 6 }, () => [504, 0]),
+  );
 });
 
 describe('the queue', () => {
