@@ -1,6 +1,6 @@
 import type { SiteFile } from '@signalbox/console';
 import { fastify } from 'fastify';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { AdminSource } from './admin-server.ts';
 import { startAdminServer } from './admin-server.ts';
@@ -55,7 +55,7 @@ describe('the playground on the admin listener', () => {
     expect(script.headers['cache-control']).toBe('public, max-age=31536000, immutable');
     const page = await app.inject('/playground/');
     expect(page.headers).toMatchObject({ 'cache-control': 'no-cache', etag: '"page"' });
-    const again = (tags: string): ReturnType<FastifyInstance['inject']> =>
+    const again = (tags: string): Promise<LightMyRequestResponse> =>
       app.inject({ url: '/playground/', headers: { 'if-none-match': tags } });
     for (const tags of ['"page"', 'W/"page"', '"x", "page"', '*'])
       expect(await again(tags)).toMatchObject({ statusCode: 304, body: '' });
