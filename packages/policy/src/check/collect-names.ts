@@ -69,6 +69,7 @@ const collectBroken = (work: Work, node: BrokenStatementNode, prefix: string): v
     work.session.incomplete ||= node.keyword !== undefined;
     return;
   }
+  if (node.keyword === 'let' && node.name === undefined) defined.lost.add('let');
   if (node.keyword !== 'define') return;
   if (node.label === undefined || node.name === undefined) {
     work.session.incomplete = true;

@@ -118,7 +118,7 @@ export const reportUnknownName = (
     return;
   }
   const near = suggest(node.text, ...options.candidates);
-  if (session.incomplete && near === undefined) return;
+  if ((session.incomplete || session.defined.lost.has('let')) && near === undefined) return;
   session.report(
     options.code,
     span,

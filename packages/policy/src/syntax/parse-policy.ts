@@ -20,6 +20,7 @@ import type { ParseOptions, ParseResult, PolicyToken, PolicyTokenKind } from './
 import type { Span } from './span.ts';
 import {
   isBareDefinition,
+  isBareLet,
   isStatementWord,
   isTakenIn,
   misspelledStarts,
@@ -227,11 +228,13 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
           ? first.tokenType.name
           : isBareDefinition(tokens, from)
             ? 'define'
-            : (foreignStatements.get(first.image)?.write ??
-              statementWordMeant(first, tokens[from + 1]) ??
-              suggest(first.image, t.statementWords));
+            : isBareLet(tokens, from)
+              ? 'let'
+              : (foreignStatements.get(first.image)?.write ??
+                statementWordMeant(first, tokens[from + 1]) ??
+                suggest(first.image, t.statementWords));
     const keyword = meant as StatementKeyword | undefined;
-    const afterWord = first !== undefined && isBareDefinition(tokens, from) ? from : from + 1;
+    const afterWord = isBareDefinition(tokens, from) || isBareLet(tokens, from) ? from : from + 1;
     const inside = tokens.slice(afterWord, Math.min(to, afterWord + 3));
     const labelAt = inside.findIndex((token) => token.tokenType === t.StringLiteral);
     const label = labelAt === 0 || (keyword === 'define' && labelAt === 1) ? inside[labelAt]?.literal : undefined;

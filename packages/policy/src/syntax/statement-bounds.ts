@@ -145,6 +145,10 @@ export const statementWordMeant = (token: LexToken, after: LexToken | undefined)
   return foreign !== undefined && fitting.includes(foreign) ? foreign : suggest(token.image, fitting);
 };
 
+/** Whether a `let` begins here whose word is lost: `long = prompt_tokens > 32k`. */
+export const isBareLet = (tokens: readonly LexToken[], index: number): boolean =>
+  tokens[index]?.tokenType === t.Ident && tokens[index + 1]?.tokenType === t.Assign;
+
 /** Whether a definition begins here whose `define` is lost: `tier "70B" { … }`. */
 export const isBareDefinition = (tokens: readonly LexToken[], index: number): boolean => {
   const token = tokens[index];
@@ -176,7 +180,8 @@ export const misspelledStarts = (tokens: readonly LexToken[], from: number, to: 
       depth === 0 &&
       token.lineStart &&
       type === t.Ident &&
-      statementWordMeant(token, tokens[index + 1]) !== undefined
+      (statementWordMeant(token, tokens[index + 1]) !== undefined ||
+        (isBareLet(tokens, index) && !incomplete.has(tokens[index - 1]?.tokenType ?? type)))
     ) {
       found.push(index);
     }

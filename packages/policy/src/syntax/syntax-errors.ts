@@ -5,7 +5,7 @@ import { suggest } from '../diagnostics/suggest.ts';
 import { foreignOperatorWords, foreignStatements } from './foreign-words.ts';
 import type { SyntaxFailure } from './grammar.ts';
 import type { Span } from './span.ts';
-import { isBareDefinition, statementWordMeant } from './statement-bounds.ts';
+import { isBareDefinition, isBareLet, statementWordMeant } from './statement-bounds.ts';
 import * as t from './token-types.ts';
 import { endOf, isKeyword, type LexToken } from './token-types.ts';
 
@@ -630,6 +630,12 @@ export const describeUnknownStatement = (file: string, tokens: readonly LexToken
     return createDiagnostic('E0121', span, `expected a statement, found ${shown(token)}`, {
       help: `did you mean \`define ${token.image}\`?`,
       ...insert('define '),
+    });
+  }
+  if (isBareLet(tokens, index)) {
+    return createDiagnostic('E0121', span, `expected a statement, found ${shown(token)}`, {
+      help: `did you mean \`let ${token.image}\`?`,
+      ...insert('let '),
     });
   }
   const foreign = foreignStatements.get(token.image);
