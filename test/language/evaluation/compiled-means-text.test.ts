@@ -67,12 +67,24 @@ function meaningOfProgram(program: PolicyProgram, evaluators: Evaluators, label:
   };
 }
 
+/**
+ * Policies whose conditions are also lists of parts, which the plan holds beside the whole, and whose first names nothing uses, so that what
+ * the plan reads is numbered anew.
+ */
+const arbitraryPolicy: fc.Arbitrary<string> = fc
+  .tuple(
+    arbitraryTypedPolicyText,
+    fc.constantFrom('', ' and user != "nobody" and stream', ' and words >= 1'),
+    fc.constantFrom('', 'let unused = words > 1 or user == "a" or header["x-slo"] == "b"\n'),
+  )
+  .map(([text, parts, unused]) => unused + text.replaceAll(/ when (.*)$/gm, ` when $1${parts}`));
+
 test('a compiled policy, generated and interpreted, means what its text means', () => {
   let tried = 0;
   let compiled = 0;
   const reached = { fires: 0, kept: 0, scored: 0, headers: 0 };
   fc.assert(
-    fc.property(arbitraryTypedPolicyText, fc.nat({ max: 1_000_000 }), (text, seed) => {
+    fc.property(arbitraryPolicy, fc.nat({ max: 1_000_000 }), (text, seed) => {
       tried += 1;
       const { program } = compilePolicy({ path: 'main.route', text, manifests: fixtureManifests });
       if (program === undefined) return;
