@@ -92,8 +92,9 @@ const docAbove = (text: string, comments: readonly CommentNode[], offset: number
   for (let index = low - 1; index >= 0; index -= 1) {
     const comment = comments[index];
     if (comment === undefined || !comment.doc) break;
-    if (!/^[ \t]*(?:\r\n|\n|\r)[ \t]*$/.test(text.slice(comment.span.end, below))) break;
-    if (!/^[ \t\uFEFF]*$/.test(text.slice(lineStartOf(text, comment.span.start), comment.span.start))) break;
+    if (!/^[^\S\r\n]*(?:\r\n|\n|\r)[^\S\r\n]*$/.test(text.slice(comment.span.end, below))) break;
+    const lineFrom = Math.max(lineStartOf(text, comment.span.start), comments[index - 1]?.span.end ?? 0);
+    if (text.slice(lineFrom, comment.span.start).trim() !== '') break;
     lines.push(comment.text.replace(/^##+ ?/, ''));
     below = comment.span.start;
   }
@@ -318,18 +319,26 @@ export const parsePolicyInDetail = (text: string, { file }: ParseOptions): Detai
   /** Columns of white space in front of the first token of its line, in code units. */
   const indentOf = (token: LexToken): number => token.startOffset - lineStartOf(text, token.startOffset);
 
+  /** Columns of white space in front of the line in which the token stands. */
+  const indentOfLine = (token: LexToken): number => {
+    const start = lineStartOf(text, token.startOffset);
+    return text.slice(start, token.startOffset).search(/\S|$/);
+  };
+
   /**
    * Where the lost first word of another statement may have stood: the last line up to the failure that is indented no more
    * than the statement and leaves a whole statement before it.
    */
   const lostStart = (from: number, failedAt: number): number | undefined => {
     const first = tokens[from];
-    if (first === undefined || !first.lineStart) return undefined;
-    const limit = indentOf(first);
+    if (first === undefined) return undefined;
+    let limit: number | undefined;
     let tries = 3;
     for (let index = failedAt; index > from && tries > 0; index -= 1) {
       const token = tokens[index];
-      if (token === undefined || !token.lineStart || indentOf(token) > limit + 1) continue;
+      if (token === undefined || !token.lineStart) continue;
+      limit ??= indentOfLine(first);
+      if (indentOf(token) > limit + 1) continue;
       const isWord = token.tokenType === t.StringLiteral || token.tokenType.CATEGORIES?.includes(t.Word) === true;
       if (!isWord || continuing.has(token.tokenType)) continue;
       tries -= 1;
