@@ -30,6 +30,6 @@ describe('what was found once', () => {
   const folder = new URL('found/', import.meta.url);
   const names = readdirSync(folder).filter((name) => name.endsWith('.txt'));
   test.each(names)('%s', (name) => {
-    expect(tryText(readFileSync(new URL(name, folder), 'utf8')).failure).toBeUndefined();
+    expect(tryText(readFileSync(new URL(name, folder), 'utf8'), PATIENCE).failure).toBeUndefined();
   });
 });
