@@ -69,12 +69,18 @@ const times = <T>(count: number, make: () => T): T[] => Array.from({ length: cou
 const faultsOf = (outcomes: readonly Outcome[]): string[] => outcomes.map(({ fault }) => fault);
 const none = (outcomes: readonly Outcome[]): string[] => outcomes.map(() => '');
 
-/** Asks one plain request after another until the gateway has stopped listening. */
+/**
+ * Asks one plain request after another until the gateway has stopped listening. The system resets a connection that it had taken and the
+ * gateway had not, at the moment at which listening ends: as good as refused, if the next one is.
+ */
 async function askUntilRefused(bed: Bed): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (;;) {
     const outcome = await bed.ask({ paceMs: 5 });
-    if (outcome.fault.includes('ECONNREFUSED')) return outcomes;
+    if (outcome.fault.includes('ECONNREFUSED')) {
+      if (outcomes.at(-1)?.fault.includes('no answer: read ECONNRESET') === true) outcomes.pop();
+      return outcomes;
+    }
     outcomes.push(outcome);
   }
 }

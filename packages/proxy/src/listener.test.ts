@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Server, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -73,4 +74,19 @@ it('a connection beyond the most is closed at once and counted; when one has lef
   await first.closed();
   await vi.waitFor(async () => expect(await status(client())).toBe(200));
   expect(await status(second)).toBe(200);
+});
+
+it('a stop does not reset a connection that is new: a request may be on its way; one that stays silent is closed at the next look', async () => {
+  const { client, proxy, time } = await rig();
+  const [late, silent] = [client(), client()];
+  await Promise.all([late, silent].map(async ({ socket }) => once(socket, 'connect')));
+  // Both are accepted when a later one has been answered.
+  expect((await client().send('GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n').answer()).status).toBe(200);
+  const closed = proxy.close({ graceMs: 10_000 });
+  const answer = await late.send('GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n').answer();
+  expect([answer.status, answer.headers['connection']]).toEqual([200, 'close']);
+  expect(silent.socket.closed).toBe(false);
+  await time.advance(1000);
+  await silent.closed();
+  await closed;
 });

@@ -302,12 +302,12 @@ export function createProxy(options: ProxyOptions): Proxy {
   });
   const server = app.server;
   // A connection that has not carried a request yet is not idle to node:http, and would outlive the others.
-  const unused = new Set<Socket>();
+  const unused = new Map<Socket, number>();
   function forget(this: Socket): void {
     unused.delete(this);
   }
   server.on(options.tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
-    unused.add(socket);
+    unused.set(socket, clock.now());
     socket.on('close', forget);
   });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex) =>
@@ -338,11 +338,13 @@ export function createProxy(options: ProxyOptions): Proxy {
       const now = clock.now();
       if (now >= acceptUntil && !stopped) {
         stopped = true;
-        if (server.listening) server.close(() => (serverClosed = true));
+        // After the next look at sockets: what waits to be accepted is accepted, and not reset.
+        if (server.listening) setImmediate(() => server.close(() => (serverClosed = true)));
       }
       if (stopped) {
         server.closeIdleConnections();
-        for (const socket of unused) socket.destroy();
+        // A request may be on its way on a connection that is new.
+        for (const [socket, sinceMs] of unused) if (now - sinceMs >= IDLE_SWEEP_MS) socket.destroy();
       }
       if (now >= graceUntil && !told) {
         told = true;
