@@ -31,7 +31,8 @@ import { createPolicyWatcher } from './policy/policy-watcher.ts';
 import { unfedProperties } from './policy/unfed-properties.ts';
 import { watchEventLoop } from './overload-guard.ts';
 import { BUILTIN_PLUGINS } from './plugins/builtin-plugins.ts';
-import { importPlugin } from './plugins/plugin-packages.ts';
+import type { Isolation } from './plugins/plugin-packages.ts';
+import { importPlugins } from './plugins/plugin-packages.ts';
 import { secretResolver } from './secrets.ts';
 import { startOnlyNotes } from './start-only.ts';
 import { systemClock, systemScheduler } from './system-time.ts';
@@ -50,6 +51,8 @@ export interface GatewayOptions {
   /** Takes the next free port if the one to listen on is taken. */
   readonly nextFreePort?: boolean;
   readonly allowPlugins?: readonly string[];
+  /** Plugin packages that run in a process of their own; none by default. */
+  readonly isolation?: Isolation;
   readonly strict?: boolean;
   /** Lets anyone call on an address that others can reach, where the policy asks for no API keys. */
   readonly open?: boolean;
@@ -202,7 +205,7 @@ class RunningGateway implements Gateway {
         follow: (loaded) => this.#follow(loaded),
         importPlugins: async ({ packages }) => [
           ...BUILTIN_PLUGINS,
-          ...(await Promise.all([...packages.values()].map(importPlugin))),
+          ...(await importPlugins(packages.values(), options.isolation)),
         ],
         test: (loaded) => this.#test(loaded),
         transform: async (program) => (await options.transform?.(program)) ?? program,
@@ -407,7 +410,7 @@ class RunningGateway implements Gateway {
   }
 
   async #test(loaded: LoadedPolicy): Promise<GateReport> {
-    const plugins = await Promise.all([...loaded.packages.values()].map(importPlugin));
+    const plugins = await importPlugins(loaded.packages.values(), this.#options.isolation);
     return testPolicy(loaded, {
       plugins: [...BUILTIN_PLUGINS, ...plugins],
       colour: this.#options.colour ?? false,

@@ -185,13 +185,22 @@ export class ScannedRequest implements ParsedRequest {
   }
 
   metadata(key: string): string | undefined {
+    const metadata = this.readMetadata();
+    if (metadata === null || !Object.hasOwn(metadata, key)) return undefined;
+    const value = metadata[key];
+    return typeof value === 'string' ? value : undefined;
+  }
+
+  metadataKeys(): readonly string[] {
+    return Object.keys(this.readMetadata() ?? {}).filter((key) => this.metadata(key) !== undefined);
+  }
+
+  private readMetadata(): { readonly [key: string]: unknown } | null {
     if (this.metadataObject === undefined) {
       const value = this.valueAt(this.scan.metadata);
       this.metadataObject = isRecord(value) ? value : null;
     }
-    if (this.metadataObject === null || !Object.hasOwn(this.metadataObject, key)) return undefined;
-    const value = this.metadataObject[key];
-    return typeof value === 'string' ? value : undefined;
+    return this.metadataObject;
   }
 
   toolNames(): readonly string[] {

@@ -40,6 +40,8 @@ export interface ParsedRequest {
   readonly bodyBytes: number;
   /** `metadata[key]` if it is a string. */
   metadata(key: string): string | undefined;
+  /** The keys of `metadata` that have strings; absent where the host does not list them. */
+  metadataKeys?(): readonly string[];
   toolNames(): readonly string[];
   messages(): readonly ParsedMessage[];
   /** All prompt text joined by newlines, whole. */

@@ -12,6 +12,7 @@ import { loadWithPlugins } from '../policy/load-with-plugins.ts';
 import { secretResolver } from '../secrets.ts';
 import { systemClock, systemScheduler } from '../system-time.ts';
 import { ADMIN_OPTIONS, adminClient } from './admin-client.ts';
+import { ISOLATION_OPTIONS, readPluginChoice } from '../plugins/plugin-options.ts';
 
 export const explainCommand: Command = {
   name: 'explain',
@@ -51,6 +52,7 @@ With --admin, a running gateway decides it on its live fleet, still without send
       value: 'NAME',
       help: 'a plugin package that may load beyond the dependencies of package.json',
     },
+    ...ISOLATION_OPTIONS,
   },
   async run(input, terminal) {
     const explained = await explainedBy(input, terminal);
@@ -86,7 +88,7 @@ async function explainedBy(input: CommandInput, terminal: Terminal): Promise<Exp
   const [first = '', second = ''] = input.positionals;
   if (isLive) return await askGateway(input, terminal, requestId, first);
   if (requestId === undefined) {
-    const policy = await loadWithPlugins(first, input.texts('allow-plugin'), terminal);
+    const policy = await loadWithPlugins(first, readPluginChoice(input), terminal);
     return policy === undefined
       ? undefined
       : rendered(explainIdle(policy, readJson(second, terminal), terminal), terminal);
@@ -127,8 +129,7 @@ async function explainAudited(
   input: CommandInput,
   terminal: Terminal,
 ): Promise<Explained | undefined> {
-  const policy =
-    policyPath === '' ? undefined : await loadWithPlugins(policyPath, input.texts('allow-plugin'), terminal);
+  const policy = policyPath === '' ? undefined : await loadWithPlugins(policyPath, readPluginChoice(input), terminal);
   if (policyPath !== '' && policy === undefined) return undefined;
   const { record, others } = await findRecord(requestId, files, { cwd: terminal.cwd, stdin: process.stdin });
   const note =

@@ -6,6 +6,7 @@ import { auditLines } from '../replay/audit-lines.ts';
 import { createReplayCollector } from '../replay/replay-report.ts';
 import { replayReportText } from '../replay/report-text.ts';
 import { readTimeBound } from '../replay/time-bound.ts';
+import { ISOLATION_OPTIONS, readPluginChoice } from '../plugins/plugin-options.ts';
 
 /** After so many lines progress is told. */
 const PROGRESS_LINES = 10_000;
@@ -43,6 +44,7 @@ Exit code 1: the policy has errors, more moved than --max-moved allows, or a dec
       value: 'NAME',
       help: 'a plugin package that may load beyond the dependencies of package.json',
     },
+    ...ISOLATION_OPTIONS,
   },
   async run(input, terminal) {
     const policyPath = input.text('policy');
@@ -54,7 +56,7 @@ Exit code 1: the policy has errors, more moved than --max-moved allows, or a dec
     };
     const [since, until] = [bound('since', Number.NEGATIVE_INFINITY), bound('until', Number.POSITIVE_INFINITY)];
     const mostMoved = readPercent(input.text('max-moved'));
-    const policy = await loadWithPlugins(policyPath, input.texts('allow-plugin'), terminal);
+    const policy = await loadWithPlugins(policyPath, readPluginChoice(input), terminal);
     if (policy === undefined) return EXIT_FAILED;
     const replayer = createReplayer({ ...policy, environment: (name) => terminal.env[name] });
     const collector = createReplayCollector(replayer.policy);

@@ -8,6 +8,7 @@ import { PolicyRefused, startGateway } from '../gateway.ts';
 import type { Gateway, GatewayOptions } from '../gateway.ts';
 import { boundYoungGeneration } from '../young-generation.ts';
 import { runUntilStopped } from './run-until-stopped.ts';
+import { ISOLATION_OPTIONS, readPluginChoice } from '../plugins/plugin-options.ts';
 
 export const serveCommand: Command = {
   name: 'serve',
@@ -39,6 +40,7 @@ SIGTERM drains: /readyz says 503, connections are accepted for 10 s more, runnin
       value: 'NAME',
       help: 'a plugin package that may load beyond the dependencies of package.json',
     },
+    ...ISOLATION_OPTIONS,
   },
   async run(input, terminal) {
     const policyPath = input.positionals[0] ?? '';
@@ -99,7 +101,7 @@ export function commonOptions(input: CommandInput, terminal: Terminal, policyPat
   return {
     policyPath,
     cwd: terminal.cwd,
-    allowPlugins: input.texts('allow-plugin'),
+    ...readPluginChoice(input),
     strict: input.flag('strict'),
     adminToken: terminal.env['SIGNALBOX_ADMIN_TOKEN'],
     colour: terminal.colour,

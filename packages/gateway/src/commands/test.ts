@@ -14,6 +14,8 @@ import { runTestFiles } from '../policy-tests/run-files.ts';
 import type { RunReport } from '../policy-tests/run-files.ts';
 import { findTestFiles, listTestFiles } from '../policy-tests/test-files.ts';
 import { systemClock } from '../system-time.ts';
+import type { PluginChoice } from '../plugins/plugin-options.ts';
+import { ISOLATION_OPTIONS, readPluginChoice } from '../plugins/plugin-options.ts';
 
 const REQUESTS = 1000;
 const MOST_REQUESTS = 1_000_000;
@@ -57,6 +59,7 @@ Exit code 0: all passed. 1: a test failed, an ensure is refuted, a policy has er
       value: 'NAME',
       help: 'a plugin package that may load beyond the dependencies of package.json',
     },
+    ...ISOLATION_OPTIONS,
   },
   async run(input, terminal) {
     const settings = readSettings(input);
@@ -65,7 +68,7 @@ Exit code 0: all passed. 1: a test failed, an ensure is refuted, a policy has er
   },
 };
 
-interface Settings {
+interface Settings extends PluginChoice {
   readonly paths: readonly string[];
   readonly filter: string;
   readonly watch: boolean;
@@ -76,7 +79,6 @@ interface Settings {
   readonly junit: string | undefined;
   readonly lcov: string | undefined;
   readonly requests: number;
-  readonly allowPlugins: readonly string[];
 }
 
 function readSettings(input: CommandInput): Settings {
@@ -90,7 +92,7 @@ function readSettings(input: CommandInput): Settings {
     junit: input.text('junit'),
     lcov: input.text('lcov'),
     requests: readNumber(input, 'requests', REQUESTS, MOST_REQUESTS, `a number from 0 to ${MOST_REQUESTS}`),
-    allowPlugins: input.texts('allow-plugin'),
+    ...readPluginChoice(input),
   };
 }
 
@@ -120,6 +122,7 @@ async function runOnce(settings: Settings, terminal: Terminal): Promise<Run> {
     found,
     filter: settings.filter,
     requests: settings.requests,
+    isolation: settings.isolation,
     now: () => systemClock.now(),
     onResult: progress,
   });

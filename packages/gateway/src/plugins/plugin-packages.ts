@@ -4,6 +4,8 @@ import { pathToFileURL } from 'node:url';
 import type { Plugin, PluginManifest } from '@signalbox/plugin-api';
 import type { PluginProblem } from '@signalbox/policy';
 import { API_VERSION, SignalboxError } from '@signalbox/plugin-api';
+import { DEFAULT_LIMITS, importIsolated } from './isolation/isolated-plugin.ts';
+import type { IsolationLimits } from './isolation/messages.ts';
 
 /** A plugin package found on disk: its manifest as data, and the module to import when it is bound. */
 export interface PluginPackage {
@@ -171,13 +173,34 @@ function entryOf({ exports, main }: PackageJson): string | undefined {
   return typeof target === 'string' ? target : main;
 }
 
+/** Which packages run in a process of their own. */
+export interface Isolation {
+  readonly names: readonly string[];
+  /** All that a policy's `use` loads. */
+  readonly all: boolean;
+  readonly limits: IsolationLimits;
+}
+
+export const NO_ISOLATION: Isolation = { names: [], all: false, limits: DEFAULT_LIMITS };
+
+/** Imports all packages of a policy, those that are to be isolated into a process of their own. Throws as `importPlugin` does. */
+export function importPlugins(
+  packages: Iterable<PluginPackage>,
+  isolation: Isolation = NO_ISOLATION,
+): Promise<readonly Plugin[]> {
+  return Promise.all(Array.from(packages, (found) => importPlugin(found, isolation)));
+}
+
 /**
  * Imports a plugin package and checks that it is what its manifest says. Throws a SignalboxError that names the package.
  */
-export async function importPlugin(found: PluginPackage): Promise<Plugin> {
+export async function importPlugin(found: PluginPackage, isolation: Isolation = NO_ISOLATION): Promise<Plugin> {
   let module: { readonly default?: unknown };
   try {
-    module = (await import(pathToFileURL(found.entry).href)) as { readonly default?: unknown };
+    module =
+      isolation.all || isolation.names.includes(found.name)
+        ? { default: await importIsolated(found.name, found.entry, isolation.limits) }
+        : ((await import(pathToFileURL(found.entry).href)) as { readonly default?: unknown });
   } catch (cause) {
     throw new SignalboxError(`plugin package "${found.name}" could not be imported: ${(cause as Error).message}`, {
       code: 'plugin_import_failed',

@@ -3,7 +3,8 @@ import type { Coverage, CoverageTotals, EnsureResult, TestResult } from '@signal
 import { analysePolicy } from '@signalbox/policy';
 import type { Sources } from '@signalbox/policy';
 import { BUILTIN_PLUGINS } from '../plugins/builtin-plugins.ts';
-import { importPlugin } from '../plugins/plugin-packages.ts';
+import type { Isolation } from '../plugins/plugin-packages.ts';
+import { importPlugins } from '../plugins/plugin-packages.ts';
 import type { LoadedPolicy } from '../policy/load-policy.ts';
 import type { FoundFiles, TestFile } from './test-files.ts';
 
@@ -43,6 +44,7 @@ export interface RunOptions {
   readonly filter: string;
   /** Requests to try for each ensure that is not proved. */
   readonly requests: number;
+  readonly isolation?: Isolation;
   /** Milliseconds of a clock that only goes forward. */
   readonly now: () => number;
   /** Told of each result, with how many there are and will be. */
@@ -69,7 +71,7 @@ export async function runTestFiles(options: RunOptions): Promise<RunReport> {
       files.push({ path, tests: [], ensures: [], broken: loaded });
       continue;
     }
-    const plugins = [...BUILTIN_PLUGINS, ...(await Promise.all([...loaded.packages.values()].map(importPlugin)))];
+    const plugins = [...BUILTIN_PLUGINS, ...(await importPlugins(loaded.packages.values(), options.isolation))];
     const { program, checks } = loaded;
     const select = (check: { readonly label: string; readonly span: { readonly file: string } }): boolean =>
       isWanted(file, check);

@@ -2,7 +2,8 @@ import type { Plugin } from '@signalbox/plugin-api';
 import type { PolicyProgram } from '@signalbox/policy';
 import type { Terminal } from '../cli/command.ts';
 import { BUILTIN_PLUGINS } from '../plugins/builtin-plugins.ts';
-import { importPlugin } from '../plugins/plugin-packages.ts';
+import type { PluginChoice } from '../plugins/plugin-options.ts';
+import { importPlugins } from '../plugins/plugin-packages.ts';
 import { createPolicyLoader, findingsText } from './load-policy.ts';
 
 /** A policy that decides: its program and all plugins that it may name. */
@@ -14,7 +15,7 @@ export interface PolicyWithPlugins {
 /** Loads a policy for a command that decides by it; undefined where it has errors, which then stand on standard error. */
 export async function loadWithPlugins(
   path: string,
-  allowPlugins: readonly string[],
+  { allowPlugins, isolation }: PluginChoice,
   terminal: Terminal,
 ): Promise<PolicyWithPlugins | undefined> {
   const loaded = createPolicyLoader({ cwd: terminal.cwd, allowPlugins }).load(path);
@@ -22,6 +23,6 @@ export async function loadWithPlugins(
     terminal.err(findingsText(loaded, terminal.colour));
     return undefined;
   }
-  const own = await Promise.all([...loaded.packages.values()].map(importPlugin));
+  const own = await importPlugins(loaded.packages.values(), isolation);
   return { program: loaded.program, plugins: [...BUILTIN_PLUGINS, ...own] };
 }
