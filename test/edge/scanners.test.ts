@@ -7,8 +7,26 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startSignalbox, type Running } from '../e2e/support/command.fixture.ts';
 import { RecordingUpstream } from './support/recording-upstream.ts';
 
-/** Paths that the admin listener serves, with their methods; `dev` and `serve` have no others. */
-const ADMIN_PATHS = ['livez', 'readyz', 'metrics', '-/policy', '-/decisions', '-/explain', '-/reload', '-/endpoints'];
+/** Paths that the admin listener serves, beside the playground's files; `dev` and `serve` have no others. */
+const ADMIN_PATHS = [
+  'livez',
+  'readyz',
+  'metrics',
+  '-/decisions',
+  '-/endpoints',
+  '-/explain',
+  '-/policy',
+  '-/policy/abort',
+  '-/policy/canary',
+  '-/policy/pin',
+  '-/policy/promote',
+  '-/policy/rollback',
+  '-/policy/shadow',
+  '-/policy/shadow/off',
+  '-/policy/unpin',
+  '-/policy/versions',
+  '-/reload',
+];
 const WORDS = [
   ...ADMIN_PATHS,
   ...ADMIN_PATHS.flatMap((path) => [`/${path}`, `./${path}`, `${path}/`, `${path};a`, `${path}%00`, `${path}%20`]),
@@ -93,7 +111,11 @@ describe('S6, S7: ffuf', () => {
     expect(withStatus(found, (status) => status >= 500)).toEqual([]);
     expect(withStatus(found, (status) => status < 400).toSorted()).toEqual([
       '-/decisions',
+      '-/endpoints',
       '-/policy',
+      '-/policy/canary',
+      '-/policy/shadow',
+      '-/policy/versions',
       'livez',
       'metrics',
       'readyz',
