@@ -3,7 +3,7 @@ import { compilePolicy, diagnosticCodes, renderText, withAnalysis } from '../../
 import { compileInput } from '../language/support/compile.fixture.ts';
 
 /** Codes whose examples only describe a text that is too large to print. */
-export const DESCRIBED: ReadonlySet<DiagnosticCode> = new Set(['E0140', 'E0141', 'E0142', 'E0143']);
+export const DESCRIBED: ReadonlySet<DiagnosticCode> = new Set(['E0140', 'E0141', 'E0142', 'E0143', 'E0144']);
 
 /** Files that examples import. */
 const files: { readonly [path: string]: string } = {

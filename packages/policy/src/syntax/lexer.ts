@@ -213,9 +213,11 @@ export const tokenize = (text: string, file: string): LexResult => {
 
   /** The string that swallowed the start of another: on this line, with a word right behind its closing quote. */
   const misplacedString = (before: number): LexToken | undefined => {
+    let after = before;
     for (let index = tokens.length - 1; index >= 0; index -= 1) {
       const token = tokens[index];
-      if (token === undefined || /[\r\n]/.test(text.slice(endOf(token), before))) return undefined;
+      if (token === undefined || /[\r\n]/.test(text.slice(endOf(token), after))) return undefined;
+      after = token.startOffset;
       if (token.tokenType === StringLiteral && /[A-Za-z0-9_]/.test(text[endOf(token)] ?? '')) return token;
     }
     return undefined;

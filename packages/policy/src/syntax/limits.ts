@@ -8,6 +8,8 @@ export const maxRules = 20_000;
 /** Brackets of any kind and groups, counted together. */
 export const maxNesting = 64;
 export const maxListItems = 10_000;
+/** Statements of a file that cannot be read; what follows the last of them is not looked at. */
+export const maxBroken = 1000;
 
 export const isTooLarge = (text: string): boolean => {
   if (text.length > maxFileBytes) return true;

@@ -312,6 +312,14 @@ describe('limits', () => {
     expect(codes('route to any\n'.repeat(20_001))).toEqual(['E0141']);
   });
 
+  it('looks no further after 1,000 statements that cannot be read', () => {
+    const broken = 'route to any by\n';
+    expect(new Set(codes(broken.repeat(1000)))).toEqual(new Set(['E0124']));
+    const all = codes(`${broken.repeat(3000)}defualt to any`);
+    expect([all.length, all.filter((code) => code === 'E0144').length, all.at(-1)]).toEqual([1001, 1, 'E0144']);
+    expect(codes('@a(\n'.repeat(3000)).filter((code) => code === 'E0144').length).toBeLessThanOrEqual(1);
+  });
+
   it('refuses brackets and groups nested more than 64 deep', () => {
     const nested = (depth: number): string => `let x = ${'('.repeat(depth)}1${')'.repeat(depth)}`;
     expect(codes(nested(64))).toEqual([]);

@@ -15,7 +15,7 @@ import type {
 import { foreignStatements } from './foreign-words.ts';
 import { StatementParser } from './grammar.ts';
 import { tokenize } from './lexer.ts';
-import { findLimit, isTooLarge, maxNesting, maxRules } from './limits.ts';
+import { findLimit, isTooLarge, maxBroken, maxNesting, maxRules } from './limits.ts';
 import type { ParseOptions, ParseResult, PolicyToken, PolicyTokenKind } from './parse-result.ts';
 import type { Span } from './span.ts';
 import {
@@ -181,6 +181,7 @@ const readFile = (text: string, { file }: ParseOptions): DetailedParseResult => 
   let pendingEnd = 0;
   let pendingBroken = false;
   let rules = 0;
+  let broken = 0;
   let owedClosers = 0;
   let lastStray = -1;
   let structureDamaged = false;
@@ -227,6 +228,17 @@ const readFile = (text: string, { file }: ParseOptions): DetailedParseResult => 
         createDiagnostic('E0141', node.head, 'this file has more than 20,000 rules', { help: 'split it by `import`' }),
       );
     }
+  };
+
+  /** Something before `next` could not be read. Of too much of that, the last is told as such. */
+  const countBroken = (next: number): void => {
+    broken += 1;
+    if (broken !== maxBroken || next >= tokens.length) return;
+    found.push(
+      createDiagnostic('E0144', spanOfTokens(next, next + 1), 'from here on, this file is not looked at', {
+        help: `${maxBroken.toLocaleString('en')} statements before this cannot be read: is it a policy?`,
+      }),
+    );
   };
 
   const add = (node: StatementNode): void => {
@@ -299,7 +311,7 @@ const readFile = (text: string, { file }: ParseOptions): DetailedParseResult => 
       unreadable.push(span);
       return { diagnostics: [] };
     }
-    if (pendingBroken) return { diagnostics: [] };
+    if (pendingBroken || broken >= maxBroken) return { diagnostics: [] };
     const limit = findLimit(tokens, from, to, blocks.length - 1, file);
     if (limit !== undefined) return { diagnostics: [limit] };
     if (!isStatementWord(first)) return { diagnostics: [describeUnknownStatement(file, tokens, from)] };
@@ -328,8 +340,10 @@ const readFile = (text: string, { file }: ParseOptions): DetailedParseResult => 
 
   const accept = (outcome: Attempt, from: number, to: number): void => {
     for (const finding of outcome.diagnostics) found.push(finding);
-    if (outcome.node === undefined) add(brokenNode(from, to));
-    else if (outcome.node.kind === 'language') addLanguage(outcome.node, from, to);
+    if (outcome.node === undefined) {
+      add(brokenNode(from, to));
+      if (outcome.diagnostics.length > 0 || hasFatal(spanOfTokens(from, to))) countBroken(to);
+    } else if (outcome.node.kind === 'language') addLanguage(outcome.node, from, to);
     else add(dress(outcome.node));
   };
 
@@ -469,6 +483,7 @@ const readFile = (text: string, { file }: ParseOptions): DetailedParseResult => 
   const readAnnotations = (from: number, to: number): number => {
     pendingStart ??= from;
     pendingEnd = to;
+    if (broken >= maxBroken) pendingBroken = true;
     if (pendingBroken) return to;
     const span = spanOfTokens(from, to);
     const { node, failure, diagnostics, taken } = statementParser.readAnnotations(tokens.slice(from, to), file);
@@ -482,6 +497,7 @@ const readFile = (text: string, { file }: ParseOptions): DetailedParseResult => 
       if (!pendingBroken)
         found.push(limit ?? describeFailure({ file, tokens: tokens.slice(from, to), next: tokens[to], failure }));
       pendingBroken = true;
+      countBroken(to);
       return to;
     }
     for (const finding of diagnostics) found.push(finding);
@@ -577,7 +593,12 @@ const readFile = (text: string, { file }: ParseOptions): DetailedParseResult => 
     const from = starts[index] ?? 0;
     const to = starts[index + 1] ?? tokens.length;
     const next = tokens[to];
-    const mayMerge = next !== undefined && !next.lineStart && isStatementWord(next) && isStatementWord(tokens[from]);
+    const mayMerge =
+      broken < maxBroken &&
+      next !== undefined &&
+      !next.lineStart &&
+      isStatementWord(next) &&
+      isStatementWord(tokens[from]);
     if (mayMerge && tokens[to - 1]?.tokenType !== t.RCurly && tokens[to - 1]?.tokenType !== t.LCurly) {
       // A statement word in mid-line, after something incomplete, was meant as a name: `let queue = 5`.
       const after = starts[index + 2] ?? tokens.length;

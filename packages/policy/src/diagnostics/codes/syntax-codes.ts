@@ -243,4 +243,12 @@ export const syntaxCodes = {
     bad: '# reject when user in ["a", … 10,001 items …]',
     good: 'reject when user in ["a", "b"]',
   },
+  E0144: {
+    severity: 'error',
+    title: 'too much that cannot be read',
+    explanation:
+      'After 1,000 statements that cannot be read the rest of the file is not looked at: it is most likely no policy. Nothing is known of what follows, valid statements among it.',
+    bad: '# 1,001 statements that cannot be read',
+    good: 'default to any',
+  },
 } as const;
