@@ -18,6 +18,7 @@ import { EXIT_FAILED, EXIT_OK, UsageError } from '../cli/command.ts';
 import { createPolicyLoader } from '../policy/load-policy.ts';
 import type { LoadedPolicy } from '../policy/load-policy.ts';
 import { VERSION } from '../version.ts';
+import { ALLOW_PLUGIN } from '../plugins/plugin-options.ts';
 
 const FORMATS = ['text', 'json', 'sarif', 'github'];
 
@@ -54,12 +55,7 @@ Each finding has a code; signalbox explain-code E0203 tells more about it.`,
       value: 'STEPS',
       help: `steps for each question of the analysis, ${DEFAULT_BUDGET} by default; 0 leaves the analysis out`,
     },
-    'allow-plugin': {
-      type: 'string',
-      multiple: true,
-      value: 'NAME',
-      help: 'a plugin package that may be used beyond the dependencies of package.json',
-    },
+    ...ALLOW_PLUGIN,
   },
   run(input, terminal) {
     const format = input.text('format') ?? 'text';

@@ -7,7 +7,7 @@ import { createSimulatedFleet } from '../dev/simulated-fleet.ts';
 import type { SimulatedFleet } from '../dev/simulated-fleet.ts';
 import type { Gateway } from '../gateway.ts';
 import { commonOptions, runGateway } from './serve.ts';
-import { ISOLATION_OPTIONS } from '../plugins/plugin-options.ts';
+import { PLUGIN_OPTIONS } from '../plugins/plugin-options.ts';
 
 /** The policy that `dev` runs without a FILE. */
 const QUICKSTART = fileURLToPath(new URL('../../policies/quickstart.route', import.meta.url));
@@ -36,13 +36,7 @@ policy can be tried on a laptop. Edits of the file take effect while it runs. Wi
       help: 'how many times faster than real the simulated GPUs run; 1 by default',
     },
     strict: { type: 'boolean', help: 'a policy without a default is an error' },
-    'allow-plugin': {
-      type: 'string',
-      multiple: true,
-      value: 'NAME',
-      help: 'a plugin package that may load beyond the dependencies of package.json',
-    },
-    ...ISOLATION_OPTIONS,
+    ...PLUGIN_OPTIONS,
   },
   async run(input, terminal) {
     const timeScale = Number(input.text('speed') ?? 1);

@@ -4,6 +4,7 @@ import { DEFAULT_BUDGET, diffPolicies, hasErrors, renderDiff, renderText } from 
 import type { Command, Terminal } from '../cli/command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from '../cli/command.ts';
 import { createPolicyLoader } from '../policy/load-policy.ts';
+import { ALLOW_PLUGIN } from '../plugins/plugin-options.ts';
 
 export const diffCommand: Command = {
   name: 'diff',
@@ -29,12 +30,7 @@ Exit code 0: both compile and are compared, whether they differ or not. 1: one o
       value: 'STEPS',
       help: `steps for each pair of rules, ${DEFAULT_BUDGET} by default; past them a move is "not proved"`,
     },
-    'allow-plugin': {
-      type: 'string',
-      multiple: true,
-      value: 'NAME',
-      help: 'a plugin package that may be used beyond the dependencies of package.json',
-    },
+    ...ALLOW_PLUGIN,
   },
   run(input, terminal) {
     const budget = Number(input.text('budget') ?? DEFAULT_BUDGET);

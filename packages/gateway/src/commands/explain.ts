@@ -12,7 +12,7 @@ import { loadWithPlugins } from '../policy/load-with-plugins.ts';
 import { secretResolver } from '../secrets.ts';
 import { systemClock, systemScheduler } from '../system-time.ts';
 import { ADMIN_OPTIONS, adminClient } from './admin-client.ts';
-import { ISOLATION_OPTIONS, readPluginChoice } from '../plugins/plugin-options.ts';
+import { PLUGIN_OPTIONS, readPluginChoice } from '../plugins/plugin-options.ts';
 
 export const explainCommand: Command = {
   name: 'explain',
@@ -46,13 +46,7 @@ With --admin, a running gateway decides it on its live fleet, still without send
       help: 'ask the gateway with this admin listener, e.g. http://127.0.0.1:9901',
     },
     json: { type: 'boolean', help: 'the explanation as JSON' },
-    'allow-plugin': {
-      type: 'string',
-      multiple: true,
-      value: 'NAME',
-      help: 'a plugin package that may load beyond the dependencies of package.json',
-    },
-    ...ISOLATION_OPTIONS,
+    ...PLUGIN_OPTIONS,
   },
   async run(input, terminal) {
     const explained = await explainedBy(input, terminal);

@@ -1,6 +1,7 @@
 import { startLanguageServer } from '@signalbox/language-server';
 import type { Command } from '../cli/command.ts';
 import { createLanguageHost } from '../editor/language-host.ts';
+import { ALLOW_PLUGIN } from '../plugins/plugin-options.ts';
 
 export const lspCommand: Command = {
   name: 'lsp',
@@ -16,12 +17,7 @@ them and lays policies out. Editors start it by themselves: see the guide on edi
 It reads policies and manifests of plugins; it runs no plugin, opens no port and sends nothing anywhere.`,
   options: {
     stdio: { type: 'boolean', help: 'standard input and output, which is also what happens without it' },
-    'allow-plugin': {
-      type: 'string',
-      multiple: true,
-      value: 'NAME',
-      help: 'a plugin package that may be used beyond the dependencies of package.json',
-    },
+    ...ALLOW_PLUGIN,
   },
   run(input) {
     startLanguageServer(createLanguageHost(input.texts('allow-plugin')), {

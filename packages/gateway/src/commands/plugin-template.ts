@@ -23,6 +23,14 @@ interface PluginTemplate {
 const TARGET =
   'define tier "8B" { model: "llama-3.1-8b", endpoints: ["http://127.0.0.1:8001", "http://127.0.0.1:8002"] }';
 
+const FILTER_FACTS = `doc: 'Holds while an endpoint has fewer than \`most\` requests in flight.',
+      options: {
+        type: 'object',
+        properties: { most: { type: 'number', minimum: 1, default: 8, description: 'Requests in flight at which it is left out.' } },
+        additionalProperties: false,
+      },
+      reads: ['candidate.inflight_requests'],`;
+
 /** A working example of each kind of plugin API 1, by function, and by expression where the kind can be given so. */
 export const PLUGIN_TEMPLATES: { readonly [kind: string]: PluginTemplate } = {
   scorer: {
@@ -68,25 +76,13 @@ export const PLUGIN_TEMPLATES: { readonly [kind: string]: PluginTemplate } = {
     expression: {
       formula: 'true while in-flight requests < `most`',
       definition: `{
-      doc: 'Holds while an endpoint has fewer than \`most\` requests in flight.',
-      options: {
-        type: 'object',
-        properties: { most: { type: 'number', minimum: 1, default: 8, description: 'Requests in flight at which it is left out.' } },
-        additionalProperties: false,
-      },
-      reads: ['candidate.inflight_requests'],
+      ${FILTER_FACTS}
       expression: 'inflight_requests < most',
     }`,
     },
     usage: (name) => `default to tier "8B" where mine.${name} by least_tokens`,
     definition: `{
-      doc: 'Holds while an endpoint has fewer than \`most\` requests in flight.',
-      options: {
-        type: 'object',
-        properties: { most: { type: 'number', minimum: 1, default: 8, description: 'Requests in flight at which it is left out.' } },
-        additionalProperties: false,
-      },
-      reads: ['candidate.inflight_requests'],
+      ${FILTER_FACTS}
       setup({ options }) {
         return {
           filter(_request, candidates, out) {

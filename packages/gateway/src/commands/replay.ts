@@ -6,7 +6,7 @@ import { auditLines } from '../replay/audit-lines.ts';
 import { createReplayCollector } from '../replay/replay-report.ts';
 import { replayReportText } from '../replay/report-text.ts';
 import { readTimeBound } from '../replay/time-bound.ts';
-import { ISOLATION_OPTIONS, readPluginChoice } from '../plugins/plugin-options.ts';
+import { PLUGIN_OPTIONS, readPluginChoice } from '../plugins/plugin-options.ts';
 
 /** After so many lines progress is told. */
 const PROGRESS_LINES = 10_000;
@@ -38,13 +38,7 @@ Exit code 1: the policy has errors, more moved than --max-moved allows, or a dec
       help: 'exit code 1 if a larger share moves to another tier, is refused or queued otherwise',
     },
     json: { type: 'boolean', help: 'the report as JSON' },
-    'allow-plugin': {
-      type: 'string',
-      multiple: true,
-      value: 'NAME',
-      help: 'a plugin package that may load beyond the dependencies of package.json',
-    },
-    ...ISOLATION_OPTIONS,
+    ...PLUGIN_OPTIONS,
   },
   async run(input, terminal) {
     const policyPath = input.text('policy');

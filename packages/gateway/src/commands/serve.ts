@@ -8,7 +8,7 @@ import { PolicyRefused, startGateway } from '../gateway.ts';
 import type { Gateway, GatewayOptions } from '../gateway.ts';
 import { boundYoungGeneration } from '../young-generation.ts';
 import { runUntilStopped } from './run-until-stopped.ts';
-import { ISOLATION_OPTIONS, readPluginChoice } from '../plugins/plugin-options.ts';
+import { PLUGIN_OPTIONS, readPluginChoice } from '../plugins/plugin-options.ts';
 
 export const serveCommand: Command = {
   name: 'serve',
@@ -34,13 +34,7 @@ SIGTERM drains: /readyz says 503, connections are accepted for 10 s more, runnin
       help: 'lets anyone call on an address that others can reach, where the policy asks for no API keys',
     },
     strict: { type: 'boolean', help: 'a policy without a default is an error' },
-    'allow-plugin': {
-      type: 'string',
-      multiple: true,
-      value: 'NAME',
-      help: 'a plugin package that may load beyond the dependencies of package.json',
-    },
-    ...ISOLATION_OPTIONS,
+    ...PLUGIN_OPTIONS,
   },
   async run(input, terminal) {
     const policyPath = input.positionals[0] ?? '';

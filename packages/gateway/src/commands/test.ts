@@ -15,7 +15,7 @@ import type { RunReport } from '../policy-tests/run-files.ts';
 import { findTestFiles, listTestFiles } from '../policy-tests/test-files.ts';
 import { systemClock } from '../system-time.ts';
 import type { PluginChoice } from '../plugins/plugin-options.ts';
-import { ISOLATION_OPTIONS, readPluginChoice } from '../plugins/plugin-options.ts';
+import { PLUGIN_OPTIONS, readPluginChoice } from '../plugins/plugin-options.ts';
 
 const REQUESTS = 1000;
 const MOST_REQUESTS = 1_000_000;
@@ -53,13 +53,7 @@ Exit code 0: all passed. 1: a test failed, an ensure is refuted, a policy has er
       value: 'NUMBER',
       help: `requests to try for each ensure that is not proved; ${REQUESTS} by default`,
     },
-    'allow-plugin': {
-      type: 'string',
-      multiple: true,
-      value: 'NAME',
-      help: 'a plugin package that may load beyond the dependencies of package.json',
-    },
-    ...ISOLATION_OPTIONS,
+    ...PLUGIN_OPTIONS,
   },
   async run(input, terminal) {
     const settings = readSettings(input);

@@ -9,8 +9,19 @@ export interface PluginChoice {
   readonly isolation: Isolation;
 }
 
+/** The option of commands that read what plugins say of themselves. */
+export const ALLOW_PLUGIN: { readonly [name: string]: OptionHelp } = {
+  'allow-plugin': {
+    type: 'string',
+    multiple: true,
+    value: 'NAME',
+    help: 'a plugin package that may be used beyond the dependencies of package.json',
+  },
+};
+
 /** Options of commands that run plugins. */
-export const ISOLATION_OPTIONS: { readonly [name: string]: OptionHelp } = {
+export const PLUGIN_OPTIONS: { readonly [name: string]: OptionHelp } = {
+  ...ALLOW_PLUGIN,
   'isolate-plugin': {
     type: 'string',
     multiple: true,

@@ -1,5 +1,6 @@
 import type { Value } from '@signalbox/plugin-api';
 import { isNumericType } from '@signalbox/plugin-api';
+import { compareValues } from '../eval/compare-values.ts';
 import type { Expression } from '../ir.ts';
 import { nextDown, nextUp } from './doubles.ts';
 import { allOf, FALSE, isIn, TRUE } from './formula.ts';
@@ -55,21 +56,11 @@ const MIRRORED: { readonly [op in Comparison]: Comparison } = {
   '>=': '<=',
 };
 
-/** The comparison that holds exactly where the other is known not to. */
-export const OPPOSITE: { readonly [op in Comparison]: Comparison } = {
-  '==': '!=',
-  '!=': '==',
-  '<': '>=',
-  '<=': '>',
-  '>': '<=',
-  '>=': '<',
-};
-
 /** The statement that a comparison of two terms is known true. */
 export function compareTerms(vocabulary: Vocabulary, op: Comparison, left: Term, right: Term): Formula {
   if (left.kind === 'unknown' || right.kind === 'unknown') return FALSE;
   if (left.kind === 'constant') {
-    if (right.kind === 'constant') return compareConstants(op, left.value, right.value) ? TRUE : FALSE;
+    if (right.kind === 'constant') return compareValues(op, left.value, right.value) ? TRUE : FALSE;
     return compareTerms(vocabulary, MIRRORED[op], right, left);
   }
   if (right.kind === 'constant')
@@ -80,23 +71,6 @@ export function compareTerms(vocabulary: Vocabulary, op: Comparison, left: Term,
         : othersThat(op, left.variable, right.value),
     );
   return compareVariables(vocabulary, op, left, right);
-}
-
-function compareConstants(op: Comparison, left: Value, right: Value): boolean {
-  switch (op) {
-    case '==':
-      return left === right;
-    case '!=':
-      return left !== right;
-    case '<':
-      return left < right;
-    case '<=':
-      return left <= right;
-    case '>':
-      return left > right;
-    case '>=':
-      return left >= right;
-  }
 }
 
 function numbersThat(op: Comparison, variable: Variable, steps: readonly MonotoneStep[], value: Value): Region {

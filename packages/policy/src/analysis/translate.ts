@@ -1,5 +1,6 @@
 import type { Value } from '@signalbox/plugin-api';
 import { isNumericType } from '@signalbox/plugin-api';
+import { OPPOSITE } from '../eval/compare-values.ts';
 import { operandsOf } from '../operands-of.ts';
 import type { Expression, PolicyProgram } from '../ir.ts';
 import type { Span } from '../syntax/span.ts';
@@ -7,7 +8,7 @@ import { allOf, FALSE, isIn, negate, someOf, TRUE } from './formula.ts';
 import type { Formula } from './formula.ts';
 import { meaningKey, referenceKey } from './meaning-key.ts';
 import type { MonotoneStep } from './monotone.ts';
-import { compareTerms, isKnownTerm, OPPOSITE, termOf } from './term.ts';
+import { compareTerms, isKnownTerm, termOf } from './term.ts';
 import type { Case, Comparison, Term } from './term.ts';
 import { choiceBit, propertyShape, shapeOf, signalShape } from './variable.ts';
 import type { Variable, VariableShape, Vocabulary } from './variable.ts';

@@ -1,4 +1,5 @@
 import type { Value } from '@signalbox/plugin-api';
+import { compareValues } from '../eval/compare-values.ts';
 import type { Expression, Scope } from '../ir.ts';
 import type { Span } from '../syntax/span.ts';
 
@@ -24,23 +25,6 @@ export const isConstant = (expression: Expression): expression is Extract<Expres
 
 const isBool = (expression: Expression, value: boolean): boolean =>
   isConstant(expression) && expression.value === value;
-
-const compareValues = (op: string, left: Value, right: Value): boolean => {
-  switch (op) {
-    case '==':
-      return left === right;
-    case '!=':
-      return left !== right;
-    case '<':
-      return left < right;
-    case '<=':
-      return left <= right;
-    case '>':
-      return left > right;
-    default:
-      return left >= right;
-  }
-};
 
 const arithmetic = (op: string, left: number, right: number): number => {
   switch (op) {

@@ -5,6 +5,7 @@ import type { Column, EvaluationHost } from './evaluators.ts';
 import { compilePattern } from './linear-pattern.ts';
 import type { Pattern } from './linear-pattern.ts';
 import { candidateProperties, EVERY_ENDPOINT, targetKey } from './reads.ts';
+import { compareValues } from './compare-values.ts';
 import { matchesPrompt, matchesText, sameValue, toBool, toDuration, toList, toLower, toNumber } from './runtime.ts';
 
 /** A boolean leaf (a bool that is not `and`, `or` or `not`) as it was evaluated. */
@@ -176,20 +177,7 @@ function compare(expression: Of<'compare'>, frame: Frame): Truth {
   const left = known(expression.left, frame);
   const right = known(expression.right, frame);
   if (left === undefined || right === undefined) return undefined;
-  switch (expression.op) {
-    case '==':
-      return sameValue(left, right);
-    case '!=':
-      return !sameValue(left, right);
-    case '<':
-      return left < right;
-    case '<=':
-      return left <= right;
-    case '>':
-      return left > right;
-    case '>=':
-      return left >= right;
-  }
+  return compareValues(expression.op, left, right);
 }
 
 function isMember(needle: Expression, list: Expression, frame: Frame): Truth {

@@ -1,23 +1,15 @@
 import { isKnown, isNumericType } from '@signalbox/plugin-api';
 import type { Expression } from '../ir.ts';
+import type { CompareOperator } from '../syntax/ast.ts';
+import { OPPOSITE } from './compare-values.ts';
 import type { FunctionWriter } from './function-writer.ts';
 import { createFunctionWriter, numberLiteral, UNKNOWN_NUMBER, UNKNOWN_VALUE } from './function-writer.ts';
 
-type CompareOperator = '==' | '!=' | '<' | '<=' | '>' | '>=';
 type Of<Kind extends Expression['kind']> = Extract<Expression, { kind: Kind }>;
 type Aggregate = Of<'aggregate'>;
 
 /** Comparing one value with up to this many constants beats a look-up by hash. */
 const INLINE_MEMBERS = 8;
-
-const OPPOSITE: { readonly [Operator in CompareOperator]: CompareOperator } = {
-  '==': '!=',
-  '!=': '==',
-  '<': '>=',
-  '<=': '>',
-  '>': '<=',
-  '>=': '<',
-};
 
 /** Whether code is an identifier or a literal, which may be written twice; constants always are. */
 const isSimple = (code: string): boolean => /^(?:[a-z]\d+|true|false|\(?-?\d[\d.e+-]*(?: \/ 0)?\)?)$/.test(code);
