@@ -36,6 +36,8 @@ export interface Measured {
 export interface Run {
   readonly programs: Programs;
   readonly niceness: number;
+  /** Whether mock and load poll and never sleep. */
+  readonly staysAwake: boolean;
   readonly bodies: Readonly<Record<'json' | 'sse' | 'hold', string>>;
   readonly mock: Child;
   readonly subject: Child;
@@ -56,7 +58,8 @@ export async function drive(
   during?: () => Promise<void>,
 ): Promise<Measured> {
   const headers = run.headers.flatMap((line) => ['-H', line]);
-  const args = ['-p', run.port, '-f', run.bodies[body], ...headers, ...flags].map(String);
+  const awake = run.staysAwake ? ['-y'] : [];
+  const args = ['-p', run.port, '-f', run.bodies[body], ...headers, ...awake, ...flags].map(String);
   const load = startOnCore(DRIVER_CORE, { file: run.programs.load, args }, { niceness: run.niceness });
   const watched = run.subject === run.mock ? [run.mock.pid] : [run.subject.pid, run.mock.pid];
   const reading = (): { cpu: number[]; machine: ReturnType<typeof machineTime> } => ({

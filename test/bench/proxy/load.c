@@ -1,18 +1,22 @@
 // A load generator: keep-alive HTTP/1.1 POSTs to one loopback port; one thread, epoll.
 //
 //   load -p PORT -f BODY_FILE [-c CONNECTIONS] [-r RATE] [-o RAMP_MS] [-H 'Name: value']…
-//        [-W REPLIES] [-w EVENTS] [-N REPLIES] [-n EVENTS] [-t SECONDS] [-s] [-O]
+//        [-W REPLIES] [-w EVENTS] [-N REPLIES] [-n EVENTS] [-t SECONDS] [-s] [-O] [-y]
 //
-//   -r  requests a second at fixed instants, latency counted from the instant; without it a closed loop on every
-//   connection -o  spreads the first requests over this time -W, -w  warm-up ends after this many replies and this many
-//   events -N, -n, -t  measuring ends after this many replies, or events, or seconds, whichever comes first -s  the
-//   replies are event streams
+//   -r          requests a second at fixed instants, latency counted from the instant; without it a closed loop on
+//               every connection
+//   -o          spreads the first requests over this time
+//   -W, -w      warm-up ends after this many replies and this many events
+//   -N, -n, -t  measuring ends after this many replies, or events, or seconds, whichever comes first
+//   -s          the replies are event streams
+//   -y          never sleeps, so that it costs the subject nothing to wake it up
 // It prints "measuring" when the warm-up has ended, then one line of JSON: counts, and times in µs.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +55,7 @@ typedef struct {
   long length, capacity;
 } sample;
 
-static int port, connection_count = 32, streams, until_all_open;
+static int port, connection_count = 32, streams, until_all_open, stays_awake;
 static double rate, max_seconds = 60;
 static long ramp_ms, warm_replies, warm_events, max_replies, max_events;
 static char *request;
@@ -279,7 +283,7 @@ static void read_arguments(int count, char **arguments) {
   static char extra[4096];
   const char *file = 0;
   int option;
-  while ((option = getopt(count, arguments, "p:f:c:r:o:H:W:w:N:n:t:sO")) != -1) {
+  while ((option = getopt(count, arguments, "p:f:c:r:o:H:W:w:N:n:t:sOy")) != -1) {
     switch (option) {
     case 'p':
       port = atoi(optarg);
@@ -319,6 +323,9 @@ static void read_arguments(int count, char **arguments) {
       break;
     case 'O':
       until_all_open = 1;
+      break;
+    case 'y':
+      stays_awake = 1;
       break;
     default:
       exit(2);
@@ -401,12 +408,13 @@ int main(int count, char **arguments) {
       be_free(started);
     }
     for (; rate > 0 && next <= now && idle_count; next += gap) start_request(idle[--idle_count], next);
-    struct timespec wait = {0, 1000000};
-    if (rate > 0 && idle_count) {
+    struct timespec wait = {0, stays_awake ? 0 : 1000000};
+    if (rate > 0 && idle_count && !stays_awake) {
       u64 until = now_ns();
       wait.tv_nsec = next <= until ? 0 : next - until < 1000000 ? next - until : 1000000;
     }
     int n = epoll_pwait2(epoll_fd, ready, EVENTS, &wait, 0);
+    if (stays_awake && n == 0) sched_yield();
     for (int k = 0; k < n; k++) {
       int i = ready[k].data.u32;
       if (ready[k].events & EPOLLOUT) send_rest(i, 1);

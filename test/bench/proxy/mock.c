@@ -1,6 +1,7 @@
 // An OpenAI-shaped endpoint on several loopback ports: one thread, epoll, no allocation per reply.
 //
 //   mock PORTS        listens on PORTS free ports and prints "ready PORT PORT …"; ends with its parent
+//   mock PORTS awake  the same, and never sleeps: it costs the one who writes to it nothing to wake it up
 //
 // The body of a POST sets the reply by three of its fields, which must stand in its first or last 600 bytes:
 //   "stream":true     server-sent events, else one JSON object
@@ -13,6 +14,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -273,8 +275,9 @@ static int listen_on_free_port(int *port) {
 
 int main(int count, char **arguments) {
   int ports = count > 1 ? atoi(arguments[1]) : 0, is_listener[MAX_FD] = {0};
+  int stays_awake = count > 2 && !strcmp(arguments[2], "awake");
   if (ports < 1 || ports > MAX_PORTS) {
-    fprintf(stderr, "usage: mock PORTS (1 to %d)\n", MAX_PORTS);
+    fprintf(stderr, "usage: mock PORTS (1 to %d) [awake]\n", MAX_PORTS);
     return 2;
   }
   signal(SIGPIPE, SIG_IGN);
@@ -310,8 +313,9 @@ int main(int count, char **arguments) {
   wheel_tick = now_ns() / TICK_NS;
   struct epoll_event events[EVENTS];
   for (;;) {
-    struct timespec wait = {0, scheduled_count ? TICK_NS : 100000000};
+    struct timespec wait = {0, stays_awake ? 0 : scheduled_count ? TICK_NS : 100000000};
     int ready = epoll_pwait2(epoll_fd, events, EVENTS, &wait, 0);
+    if (stays_awake && ready == 0) sched_yield();
     for (int i = 0; i < ready; i++) {
       int fd = events[i].data.fd;
       if (is_listener[fd])

@@ -8,6 +8,9 @@ import { residentBytes } from './processes.ts';
 export const PROXY_MODES = ['json', 'sse', 'latency', 'memory'] as const;
 export type ProxyMode = (typeof PROXY_MODES)[number];
 
+/** Where CPU time is compared, mock and load do not sleep: a subject that leaves them idle would pay for waking them up. */
+export const AWAKE_MODES: ReadonlySet<ProxyMode> = new Set<ProxyMode>(['json', 'sse']);
+
 const OTHERS = { key: 'othersPercent', label: 'other load, %', digits: 0 };
 const BASELINES = ['nginx', 'bare relay'];
 

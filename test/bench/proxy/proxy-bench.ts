@@ -13,7 +13,7 @@ import type { BenchOptions, BenchReport } from '../report.ts';
 import { chatBody } from './bodies.ts';
 import { DRIVER_CORE, SUBJECT_CORE } from './drive.ts';
 import type { Run } from './drive.ts';
-import { MODES, SSE, SUITES } from './modes.ts';
+import { AWAKE_MODES, MODES, SSE, SUITES } from './modes.ts';
 import type { ModeResult, ProxyMode } from './modes.ts';
 import { accepts, freePort, linesOf, startOnCore } from './processes.ts';
 import type { Child } from './processes.ts';
@@ -36,8 +36,13 @@ export interface ProxyBenchOptions extends BenchOptions {
   readonly niceness: number;
 }
 
-async function startMock(programs: Programs, niceness: number): Promise<{ mock: Child; ports: number[] }> {
-  const mock = startOnCore(DRIVER_CORE, { file: programs.mock, args: [String(ENDPOINTS)] }, { niceness });
+async function startMock(
+  programs: Programs,
+  niceness: number,
+  staysAwake: boolean,
+): Promise<{ mock: Child; ports: number[] }> {
+  const args = [String(ENDPOINTS), ...(staysAwake ? ['awake'] : [])];
+  const mock = startOnCore(DRIVER_CORE, { file: programs.mock, args }, { niceness });
   for await (const line of linesOf(mock)) {
     const [word, ...ports] = line.split(' ');
     if (word === 'ready') return { mock, ports: ports.map(Number) };
@@ -132,7 +137,9 @@ interface Context {
 async function measureOnce(subject: Subject, mode: ProxyMode, context: Context): Promise<ModeResult> {
   const { programs, options, bodies, directory } = context;
   const { niceness } = options;
-  const { mock, ports } = await startMock(programs, niceness);
+  // The mock's own CPU time, which is that of `direct`, would be all of its core.
+  const staysAwake = AWAKE_MODES.has(mode) && subject.name !== 'direct';
+  const { mock, ports } = await startMock(programs, niceness, staysAwake);
   let child = mock;
   try {
     const [firstPort = 0] = ports;
@@ -149,7 +156,8 @@ async function measureOnce(subject: Subject, mode: ProxyMode, context: Context):
     await waitForAnswers(child, { name: subject.name, port, headers, mockPort: firstPort });
     const work = workOf(options.smoke, subject.effort ?? 1);
     const streams = options.smoke ? 100 : options.streams;
-    return await MODES[mode]({ programs, bodies, mock, subject: child, port, headers, niceness, work, streams });
+    const run = { programs, niceness, staysAwake, bodies, mock, subject: child, port, headers, work, streams };
+    return await MODES[mode](run);
   } finally {
     if (child !== mock) await child.stop();
     await mock.stop();
