@@ -246,6 +246,50 @@ export function createRanking(fleet: Fleet): Ranking {
     return -1;
   };
 
+  /** As `cut` for a `k` of three, the shortlist of a destination whose retries are not written: a quarter faster, for all is in locals. */
+  const cutThree = (values: Float64Array, sign: 1 | -1, length: number, slack: number): number => {
+    let first = -Infinity;
+    let second = -Infinity;
+    let third = -Infinity;
+    let firstAt = 0;
+    let secondAt = 0;
+    let thirdAt = 0;
+    let bar = -Infinity;
+    let size = 0;
+    let tied = slack > 0;
+    for (let i = 0; i < length; i++) {
+      const value = sign * values[i]!;
+      if (!(value >= bar)) continue;
+      front[size++] = i;
+      if (value > third) {
+        const dropped = third;
+        if (value > second) {
+          third = second;
+          thirdAt = secondAt;
+          if (value > first) {
+            second = first;
+            secondAt = firstAt;
+            first = value;
+            firstAt = i;
+          } else {
+            second = value;
+            secondAt = i;
+          }
+        } else {
+          third = value;
+          thirdAt = i;
+        }
+        bar = third - slack;
+        if (slack === 0) tied = dropped === third;
+      } else tied = true;
+    }
+    topValues[2] = third;
+    topPositions[0] = firstAt;
+    topPositions[1] = secondAt;
+    topPositions[2] = thirdAt;
+    return tied || third === -Infinity || first === second || second === third ? size : -1;
+  };
+
   /** Leaves of `front[0..size)` what is at least `bar`; returns how many those are. */
   const keepFrom = (values: Float64Array, sign: 1 | -1, size: number, bar: number): number => {
     let kept = 0;
@@ -280,7 +324,7 @@ export function createRanking(fleet: Fleet): Ranking {
     let all = true;
     if (wanted > 0 && wanted <= MOST_IN_ONE_PASS) {
       const slack = tier.length === 1 ? 0 : SUM_TIE;
-      size = cut(values, sign, length, wanted, slack);
+      size = wanted === 3 ? cutThree(values, sign, length, slack) : cut(values, sign, length, wanted, slack);
       if (size < 0) {
         for (let j = 0; j < wanted; j++) list(frame, tier, slots, topPositions[j]!, j);
         return wanted;
@@ -312,7 +356,8 @@ export function createRanking(fleet: Fleet): Ranking {
     unknownTerms,
     rank(tiers, picker, random, frame, slots, length, k) {
       computedTiers = 0;
-      unknownTerms.length = 0;
+      // perf: a write of an array's length is a call into the runtime.
+      if (unknownTerms.length > 0) unknownTerms.length = 0;
       let pool = slots;
       let size = length;
       if (picker?.sample !== undefined) {
