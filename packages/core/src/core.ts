@@ -482,13 +482,7 @@ class RoutingCore implements Core {
 
   #route(request: RouteRequest): RouteOutcome | Promise<RouteOutcome> {
     const active = this.#active;
-    if (active === undefined) {
-      throw new SignalboxError('no policy is in force; ask `ready()` before routing', {
-        code: 'no_policy',
-        source: 'gateway',
-        status: 503,
-      });
-    }
+    if (active === undefined) throw notReady();
     this.#seed = (this.#seed + 1) >>> 0;
     const seed = spread(this.#seed);
     const canary = this.#canary;
@@ -535,13 +529,17 @@ class RoutingCore implements Core {
     if (frame.nowMs >= state.deadlineMs) return this.#refused(state, TOO_LATE);
     state.atDoor = true;
     const shadow = this.#shadow;
-    const compares = shadow !== undefined && state.version === this.#active && isSampled(shadow.share, frame.seed);
-    const outcome = compares ? this.#decideBoth(state, shadow) : this.#services.pipeline.decide(state);
+    const outcome = shadow === undefined ? this.#services.pipeline.decide(state) : this.#decideBeside(state, shadow);
     state.atDoor = false;
     state.decideMs += this.#clock.now() - frame.nowMs;
     if (outcome === 'leased') return new LiveRequest(state, this.#services);
     if (outcome === 'queued') return this.#wait(state);
     return this.#refused(state, state.refusal ?? TOO_LATE);
+  }
+
+  #decideBeside(state: RequestState, shadow: Shadow): Outcome {
+    const compares = state.version === this.#active && isSampled(shadow.share, state.frame.seed);
+    return compares ? this.#decideBoth(state, shadow) : this.#services.pipeline.decide(state);
   }
 
   /** The shadow first, so that both see the fleet without this request. Its time is not the decision's. */
@@ -801,6 +799,14 @@ class RoutingCore implements Core {
       return { id, ownedBy: 'signalbox', maxModelLen: longest };
     });
   }
+}
+
+function notReady(): SignalboxError {
+  return new SignalboxError('no policy is in force; ask `ready()` before routing', {
+    code: 'no_policy',
+    source: 'gateway',
+    status: 503,
+  });
 }
 
 /** How the fleets of two versions differ, as half a sentence; undefined where they are one. */

@@ -114,8 +114,10 @@ export class Frame implements EvaluationHost {
     this.parsed = undefined;
     this.tenant = undefined;
     this.lateRead = 0;
-    this.n.fill(Number.NaN);
-    this.v.fill(undefined);
+    const { n, v } = this;
+    // perf: a loop over so few costs a fraction of what two calls of `fill` do.
+    for (let i = 0; i < n.length; i++) n[i] = Number.NaN;
+    for (let i = 0; i < v.length; i++) v[i] = undefined;
   }
 }
 

@@ -23,11 +23,16 @@ export function holds(
   frame: Frame,
 ): boolean {
   if (when === undefined) return true;
-  if (late !== undefined && (late.mask & ~frame.lateRead) !== 0) {
-    for (const gate of late.gates) if (!gate(frame)) return false;
-    readLate(frame, late.mask);
-  }
+  if (late !== undefined && !mayHold(late, frame)) return false;
   return when(frame);
+}
+
+/** False where a gate says that the condition does not hold; else its late signals are there. */
+function mayHold({ mask, gates }: LateReads, frame: Frame): boolean {
+  if ((mask & ~frame.lateRead) === 0) return true;
+  for (const gate of gates) if (!gate(frame)) return false;
+  readLate(frame, mask);
+  return true;
 }
 
 /** Works out the late signals of a mask that the request has not got yet. */

@@ -1,9 +1,11 @@
-// perf: runs whole for every request between its signals and its lease: no await, no look-up by name, nothing allocated per candidate.
+// perf: runs whole for every request between its signals and its lease: no await, no look-up by name, nothing allocated per candidate. What
+// is rare has functions of its own, so that what is common is small enough to be inlined.
 import { firstInOrder, firstWithinBound, frame as frameParts, hashString, md5Modulo } from '@signalbox/chwbl';
-import type { BoundAffinity, BoundDestination, BoundModifiers, BoundVerdict } from './bound-policy.ts';
+import type { BoundAffinity, BoundDestination, BoundModifiers, BoundVerdict, Learner } from './bound-policy.ts';
 import { isOverLimit } from './bound-limits.ts';
 import { isKnown } from '@signalbox/plugin-api';
 import type { Value } from '@signalbox/plugin-api';
+import type { TenantDefinition } from '@signalbox/policy';
 import { comesBackInMs } from './fleet/come-back.ts';
 import { FLAG } from './fleet/fleet-table.ts';
 import type { Fleet } from './fleet/fleet.ts';
@@ -122,8 +124,11 @@ export class Pipeline {
 
   #overTenantLimit(state: RequestState): Outcome | undefined {
     const { tenant } = state.frame;
-    if (tenant === undefined || tenant.limits.length === 0) return undefined;
-    for (const name of tenant.limits) {
+    return tenant === undefined || tenant.limits.length === 0 ? undefined : this.#overLimitOf(tenant, state);
+  }
+
+  #overLimitOf({ limits }: TenantDefinition, state: RequestState): Outcome | undefined {
+    for (const name of limits) {
       if (!isOverLimit(state.version.limitsByName, name, state.frame, this.#limits)) continue;
       return refuse(state, {
         status: 429,
@@ -180,7 +185,7 @@ export class Pipeline {
           if (step.verdict.verb === 'queue' && !state.sawAvailable && s + 1 < steps.length) continue;
           return this.#obey(state, step.verdict);
         }
-        if (state.atDoor && this.#isShed(state, step.with)) return 'refused';
+        if (state.atDoor && this.shedFrom < PRIORITIES.length && this.#isShed(state, step.with)) return 'refused';
         if (this.#enter(state, step, s + 1 < steps.length)) {
           if (passedOn || s > 0) state.wentElse = true;
           return 'leased';
@@ -200,8 +205,13 @@ export class Pipeline {
   /** Tries a destination, then those of its fallbacks that are for want of a candidate. */
   #enter(state: RequestState, destination: BoundDestination, moreSteps: boolean): boolean {
     state.destination = destination;
+    if (destination.fallbacks.length === 0) return this.#use(state, destination, -1, moreSteps);
+    return this.#enterOrFallBack(state, destination, moreSteps);
+  }
+
+  #enterOrFallBack(state: RequestState, destination: BoundDestination, moreSteps: boolean): boolean {
     const { fallbacks } = destination;
-    let last = destination.fallbacks.length;
+    let last = fallbacks.length;
     while (last > 0 && !fallbacks[last - 1]!.on.has('saturated')) last--;
     if (this.#use(state, destination, -1, moreSteps || last > 0)) return true;
     for (let f = 0; f < last; f++) {
@@ -294,6 +304,11 @@ export class Pipeline {
       this.#noteWait(state, destination.arms[0]!.pool);
       return false;
     }
+    return this.#placeOnArm(state, destination, alternatives);
+  }
+
+  /** Tries the arms of a split, from the one that the key falls to. */
+  #placeOnArm(state: RequestState, destination: BoundDestination, alternatives: boolean): boolean {
     const { frame } = state;
     const { arms } = destination;
     let at = this.#splitPoint(state, destination);
@@ -373,13 +388,7 @@ export class Pipeline {
     let slots = eligible;
     if (pool.limited || state.tried.length > 0) {
       slots = this.#scratch;
-      length = 0;
-      for (let i = 0; i < eligible.length; i++) {
-        const slot = eligible[i]!;
-        if (state.tried.length > 0 && state.tried.includes(slot)) continue;
-        if (this.#isOpen(slot, state)) slots[length++] = slot;
-        else frame.droppedCapacity++;
-      }
+      length = this.#keepOpen(state, eligible);
     }
     if (destination.where !== undefined && length > 0) {
       frame.candidates = slots;
@@ -391,6 +400,20 @@ export class Pipeline {
       frame.stamp++;
     }
     this.#slots = slots;
+    return length;
+  }
+
+  /** Copies the endpoints that are open to this request and were not tried to the scratch list; returns how many. */
+  #keepOpen(state: RequestState, eligible: Int32Array): number {
+    const { frame, tried } = state;
+    const slots = this.#scratch;
+    let length = 0;
+    for (let i = 0; i < eligible.length; i++) {
+      const slot = eligible[i]!;
+      if (tried.length > 0 && tried.includes(slot)) continue;
+      if (this.#isOpen(slot, state)) slots[length++] = slot;
+      else frame.droppedCapacity++;
+    }
     return length;
   }
 
@@ -414,20 +437,15 @@ export class Pipeline {
 
   #pick(state: RequestState, destination: BoundDestination, length: number): boolean {
     const { frame } = state;
-    const { affinity } = destination;
+    const { affinity, picker } = destination;
     if (affinity !== undefined && this.#pickByAffinity(state, destination, affinity, length)) return true;
-    let among = length;
-    if (this.#slowStarts.isNeeded(frame.nowMs)) {
-      among = this.#slowStarts.pass(this.#slots, length, this.#scratch, state.dry);
-      frame.droppedSlowStart = length - among;
-      this.#slots = this.#scratch;
-      frame.stamp++;
-    }
+    const slow = this.#slowStarts.isNeeded(frame.nowMs);
+    const among = slow ? this.#holdBack(state, length) : length;
     frame.considered = among;
-    this.#random.reset(frame.seed);
+    if (picker !== undefined) this.#random.reset(frame.seed);
     frame.listed = this.#ranking.rank(
       destination.tiers,
-      destination.picker,
+      picker,
       this.#random,
       frame,
       this.#slots,
@@ -438,11 +456,21 @@ export class Pipeline {
     this.#recordFacts(state, destination);
     for (let place = 0; place < frame.listed; place++) {
       if (!this.#take(state, destination, frame.slots[place]!)) continue;
-      if (this.#slowStarts.isNeeded(frame.nowMs) && !state.dry) this.#slowStarts.picked(frame.slots[place]!);
+      if (slow && !state.dry) this.#slowStarts.picked(frame.slots[place]!);
       state.cursor = place;
       return true;
     }
     return false;
+  }
+
+  /** Takes those in a slow start out of the candidates that have no turn; returns how many are left. */
+  #holdBack(state: RequestState, length: number): number {
+    const { frame } = state;
+    const among = this.#slowStarts.pass(this.#slots, length, this.#scratch, state.dry);
+    frame.droppedSlowStart = length - among;
+    this.#slots = this.#scratch;
+    frame.stamp++;
+    return among;
   }
 
   #countUnknown(terms: readonly RankTerm[]): void {
@@ -539,9 +567,13 @@ export class Pipeline {
     );
     if (lease === undefined) return false;
     state.lease = lease;
-    for (const learner of destination.learners) learner.picked?.(slot);
+    if (destination.learners.length > 0) tellPicked(destination.learners, slot);
     return true;
   }
+}
+
+function tellPicked(learners: readonly Learner[], slot: number): void {
+  for (const learner of learners) learner.picked?.(slot);
 }
 
 /** The refusal of a request that is one too many. */

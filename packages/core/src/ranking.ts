@@ -1,4 +1,5 @@
-// perf: runs over all candidates of every decision; scratch memory is made once, nothing is allocated per call.
+// perf: runs over all candidates of every decision; scratch memory is made once, nothing is allocated per call. What is rare has functions
+// of its own, so that what is common is small enough to be inlined.
 import { clampScores, normaliseCosts, normaliseGains } from '@signalbox/plugin-api';
 import type { RandomSource } from '@signalbox/plugin-api';
 import type { CandidateValue } from '@signalbox/policy';
@@ -89,6 +90,43 @@ export function createRanking(fleet: Fleet): Ranking {
 
   const scratch = (list: Float64Array[], index: number): Float64Array => (list[index] ??= new Float64Array(capacity));
 
+  /** Asks the lone scorer of a tier for its values. */
+  const ask = (term: RankTerm, frame: Frame, slots: Int32Array, length: number, values: Float64Array): void => {
+    term.evaluate(frame, slots, length, values);
+    if (term.direction === 'score') {
+      const invalid = clampScores(values, length);
+      if (invalid > 0) term.onInvalid?.(invalid);
+      if (invalid === length) unknownTerms.push(term);
+    } else if (isUnknown(values, length)) unknownTerms.push(term);
+  };
+
+  /** Adds the weighted scores of a tier of several up, from 0; `kept` receives those of each term. */
+  const addUp = (
+    tier: RankTier,
+    kept: Float64Array[] | undefined,
+    frame: Frame,
+    slots: Int32Array,
+    length: number,
+    values: Float64Array,
+  ): void => {
+    for (let t = 0; t < tier.length; t++) {
+      const term = tier[t]!;
+      const part = kept === undefined ? normalised : scratch(kept, t);
+      term.evaluate(frame, slots, length, part);
+      const invalid =
+        term.direction === 'lowest'
+          ? normaliseCosts(part, length)
+          : term.direction === 'highest'
+            ? normaliseGains(part, length)
+            : clampScores(part, length);
+      if (invalid > 0) term.onInvalid?.(invalid);
+      if (invalid === length) unknownTerms.push(term);
+      const { weight } = term;
+      if (t === 0) for (let i = 0; i < length; i++) values[i] = weight * part[i]!;
+      else for (let i = 0; i < length; i++) values[i] = values[i]! + weight * part[i]!;
+    }
+  };
+
   /** The values of a tier for all candidates, by position. */
   const compute = (
     tiers: readonly RankTier[],
@@ -101,33 +139,9 @@ export function createRanking(fleet: Fleet): Ranking {
     if (index < computedTiers) return values;
     computedTiers = index + 1;
     const tier = tiers[index]!;
-    if (tier.length === 1) {
-      const term = tier[0]!;
-      term.evaluate(frame, slots, length, values);
-      if (term.direction === 'score') {
-        const invalid = clampScores(values, length);
-        if (invalid > 0) term.onInvalid?.(invalid);
-        if (invalid === length) unknownTerms.push(term);
-      } else if (isUnknown(values, length)) unknownTerms.push(term);
-      return values;
-    }
-    values.fill(0, 0, length);
-    for (let t = 0; t < tier.length; t++) {
-      const term = tier[t]!;
-      // The parts of the first tier are kept for the shortlist; later tiers need none.
-      const part = index === 0 ? scratch(termValues, t) : normalised;
-      term.evaluate(frame, slots, length, part);
-      const invalid =
-        term.direction === 'lowest'
-          ? normaliseCosts(part, length)
-          : term.direction === 'highest'
-            ? normaliseGains(part, length)
-            : clampScores(part, length);
-      if (invalid > 0) term.onInvalid?.(invalid);
-      if (invalid === length) unknownTerms.push(term);
-      const { weight } = term;
-      for (let i = 0; i < length; i++) values[i] = values[i]! + weight * part[i]!;
-    }
+    if (tier.length === 1) ask(tier[0]!, frame, slots, length, values);
+    // The parts of the first tier are kept for the shortlist; later tiers need none.
+    else addUp(tier, index === 0 ? termValues : undefined, frame, slots, length, values);
     return values;
   };
 
@@ -309,6 +323,30 @@ export function createRanking(fleet: Fleet): Ranking {
     else for (let t = 0; t < tier.length; t++) frame.parts[first + t] = termValues[t]![position]!;
   };
 
+  /** Fills the shortlist from `front[0..size)`, in rounds of those that tie by every tier; returns how many there are. */
+  const orderTied = (
+    tiers: readonly RankTier[],
+    frame: Frame,
+    slots: Int32Array,
+    length: number,
+    size: number,
+    wanted: number,
+  ): number => {
+    let count = 0;
+    while (count < wanted) {
+      const found = best(tiers, frame, slots, length, front, size, wanted - count);
+      if (found === 0) break;
+      for (let j = 0; j < found; j++, count++) {
+        const position = ties[j]!;
+        taken[position] = 1;
+        chosen[count] = position;
+        list(frame, tiers[0]!, slots, position, count);
+      }
+    }
+    for (let j = 0; j < count; j++) taken[chosen[j]!] = 0;
+    return count;
+  };
+
   const orderByHost = (
     tiers: readonly RankTier[],
     frame: Frame,
@@ -319,12 +357,10 @@ export function createRanking(fleet: Fleet): Ranking {
     const wanted = k < length ? k : length;
     const tier = tiers[0]!;
     const values = compute(tiers, 0, frame, slots, length);
-    const sign = signOf(tier);
-    let size = 0;
-    let all = true;
     if (wanted > 0 && wanted <= MOST_IN_ONE_PASS) {
+      const sign = signOf(tier);
       const slack = tier.length === 1 ? 0 : SUM_TIE;
-      size = wanted === 3 ? cutThree(values, sign, length, slack) : cut(values, sign, length, wanted, slack);
+      const size = wanted === 3 ? cutThree(values, sign, length, slack) : cut(values, sign, length, wanted, slack);
       if (size < 0) {
         for (let j = 0; j < wanted; j++) list(frame, tier, slots, topPositions[j]!, j);
         return wanted;
@@ -332,23 +368,46 @@ export function createRanking(fleet: Fleet): Ranking {
       const least = topValues[wanted - 1]!;
       // Where fewer are known than wanted, the unknown are candidates too; else only what is at least as good as the last of the cut.
       if (least !== -Infinity) {
-        all = false;
-        size = keepFrom(values, sign, size, least - slack);
+        const kept = keepFrom(values, sign, size, least - slack);
+        return orderTied(tiers, frame, slots, length, kept, wanted);
       }
     }
-    if (all) for (size = 0; size < length; size++) front[size] = size;
-    let count = 0;
-    while (count < wanted) {
-      const found = best(tiers, frame, slots, length, front, size, wanted - count);
-      if (found === 0) break;
-      for (let j = 0; j < found; j++, count++) {
-        const position = ties[j]!;
-        taken[position] = 1;
-        chosen[count] = position;
-        list(frame, tier, slots, position, count);
+    for (let i = 0; i < length; i++) front[i] = i;
+    return orderTied(tiers, frame, slots, length, length, wanted);
+  };
+
+  const orderByPicker = (
+    picker: RankPicker,
+    tiers: readonly RankTier[],
+    random: RandomSource,
+    frame: Frame,
+    slots: Int32Array,
+    length: number,
+    k: number,
+  ): number => {
+    let pool = slots;
+    let size = length;
+    if (picker.sample !== undefined) {
+      const drawn = picker.sample(frame, slots, length, random, chosen);
+      if (drawn > 0 && drawn < length) {
+        size = distinct(chosen, drawn, length, taken);
+        // In declared order, so that scorers which go by position see what they would without sampling.
+        chosen.subarray(0, size).sort();
+        for (let j = 0; j < size; j++) sampled[j] = slots[chosen[j]!]!;
+        pool = sampled;
+        frame.stamp++;
       }
     }
-    for (let j = 0; j < count; j++) taken[chosen[j]!] = 0;
+    if (picker.pick === undefined) return orderByHost(tiers, frame, pool, size, k);
+    const values = compute(tiers, 0, frame, pool, size);
+    normalised.set(values.subarray(0, size));
+    const tier = tiers[0]!;
+    if (tier.length === 1 && tier[0]!.direction === 'lowest') normaliseCosts(normalised, size);
+    else if (tier.length === 1 && tier[0]!.direction === 'highest') normaliseGains(normalised, size);
+    const given = picker.pick(frame, normalised, pool, size, random, k, chosen);
+    const count = distinct(chosen, Math.min(given, k), size, taken);
+    if (count === 0) return orderByHost(tiers, frame, pool, size, k);
+    for (let j = 0; j < count; j++) list(frame, tier, pool, chosen[j]!, j);
     return count;
   };
 
@@ -358,30 +417,8 @@ export function createRanking(fleet: Fleet): Ranking {
       computedTiers = 0;
       // perf: a write of an array's length is a call into the runtime.
       if (unknownTerms.length > 0) unknownTerms.length = 0;
-      let pool = slots;
-      let size = length;
-      if (picker?.sample !== undefined) {
-        const drawn = picker.sample(frame, slots, length, random, chosen);
-        if (drawn > 0 && drawn < length) {
-          size = distinct(chosen, drawn, length, taken);
-          // In declared order, so that scorers which go by position see what they would without sampling.
-          chosen.subarray(0, size).sort();
-          for (let j = 0; j < size; j++) sampled[j] = slots[chosen[j]!]!;
-          pool = sampled;
-          frame.stamp++;
-        }
-      }
-      if (picker?.pick === undefined) return orderByHost(tiers, frame, pool, size, k);
-      const values = compute(tiers, 0, frame, pool, size);
-      normalised.set(values.subarray(0, size));
-      const tier = tiers[0]!;
-      if (tier.length === 1 && tier[0]!.direction === 'lowest') normaliseCosts(normalised, size);
-      else if (tier.length === 1 && tier[0]!.direction === 'highest') normaliseGains(normalised, size);
-      const given = picker.pick(frame, normalised, pool, size, random, k, chosen);
-      const count = distinct(chosen, Math.min(given, k), size, taken);
-      if (count === 0) return orderByHost(tiers, frame, pool, size, k);
-      for (let j = 0; j < count; j++) list(frame, tier, pool, chosen[j]!, j);
-      return count;
+      if (picker === undefined) return orderByHost(tiers, frame, slots, length, k);
+      return orderByPicker(picker, tiers, random, frame, slots, length, k);
     },
   };
 }

@@ -18,8 +18,7 @@ export function createRateMeter(): RateMeter {
   let untilMs = Number.NaN;
   let place = 0;
 
-  const advance = (nowMs: number): void => {
-    if (nowMs >= sinceMs && nowMs < untilMs) return;
+  const toSecondOf = (nowMs: number): void => {
     const second = Math.floor(nowMs / 1000);
     if (current !== current) first = second;
     const gone = Math.min(counts.length, second - current);
@@ -28,6 +27,10 @@ export function createRateMeter(): RateMeter {
     sinceMs = second * 1000;
     untilMs = sinceMs + 1000;
     place = second % counts.length;
+  };
+
+  const advance = (nowMs: number): void => {
+    if (!(nowMs >= sinceMs && nowMs < untilMs)) toSecondOf(nowMs);
   };
 
   return {

@@ -112,6 +112,31 @@ export function createHealth(neighbours: HealthNeighbours, random: RandomSource)
     weigh(slot, nowMs);
   };
 
+  const expireDue = (nowMs: number): void => {
+    nextDueMs = Infinity;
+    let changed = false;
+    for (let slot = 0; slot < table.capacity; slot++) {
+      const flags = table.flags[slot]!;
+      if ((flags & FLAG.used) === 0) continue;
+      if (!Number.isNaN(table.slowStartAt[slot]!)) weigh(slot, nowMs);
+      if ((flags & FLAG.ejected) !== 0) {
+        const until = table.ejectedUntil[slot]!;
+        if (until <= nowMs) {
+          table.flags[slot] = (flags & ~FLAG.ejected) | FLAG.halfOpen;
+          changed = true;
+        } else nextDueMs = Math.min(nextDueMs, until);
+      }
+      const busy = table.busyUntil[slot]!;
+      if (busy > nowMs) nextDueMs = Math.min(nextDueMs, busy);
+      else if (busy > 0) {
+        table.busyUntil[slot] = 0;
+        changed = true;
+      }
+    }
+    // Weights are read where they stand; only lists of endpoints are kept.
+    if (changed) neighbours.changed();
+  };
+
   // perf: `slowUntilMs` is a field, for an object literal with a getter is a hash table, in which every call of a method is a look-up.
   const health = {
     startSlowly,
@@ -156,29 +181,7 @@ export function createHealth(neighbours: HealthNeighbours, random: RandomSource)
     },
 
     expire(nowMs: number): void {
-      if (nowMs < nextDueMs) return;
-      nextDueMs = Infinity;
-      let changed = false;
-      for (let slot = 0; slot < table.capacity; slot++) {
-        const flags = table.flags[slot]!;
-        if ((flags & FLAG.used) === 0) continue;
-        if (!Number.isNaN(table.slowStartAt[slot]!)) weigh(slot, nowMs);
-        if ((flags & FLAG.ejected) !== 0) {
-          const until = table.ejectedUntil[slot]!;
-          if (until <= nowMs) {
-            table.flags[slot] = (flags & ~FLAG.ejected) | FLAG.halfOpen;
-            changed = true;
-          } else nextDueMs = Math.min(nextDueMs, until);
-        }
-        const busy = table.busyUntil[slot]!;
-        if (busy > nowMs) nextDueMs = Math.min(nextDueMs, busy);
-        else if (busy > 0) {
-          table.busyUntil[slot] = 0;
-          changed = true;
-        }
-      }
-      // Weights are read where they stand; only lists of endpoints are kept.
-      if (changed) neighbours.changed();
+      if (nowMs >= nextDueMs) expireDue(nowMs);
     },
 
     errorRate(slot: number, nowMs: number): number {
