@@ -1,4 +1,4 @@
-// perf: built once per answer as a flat list, which node:http writes without a map.
+// perf: built once per answer: our own headers as text, others as a flat list, which node:http writes without a map.
 import { toHundredths } from '@signalbox/telemetry';
 import type { DecisionRecord } from '@signalbox/telemetry';
 
@@ -34,48 +34,82 @@ export interface AnswerFacts {
   readonly explained: string | undefined;
   readonly upstreamMs: number;
   readonly totalMs: number;
-  /** More headers as a flat list, for example the tightest rate limit. */
+  /** More headers as a flat list, for example the tightest rate limit: names and values that need no checking. */
   readonly extra: readonly string[] | undefined;
-  readonly close: boolean;
 }
 
-/** Our own headers, on every answer: a flat list of names and values. */
-export function ownHeaders(facts: AnswerFacts): string[] {
-  const headers = ['x-request-id', facts.requestId];
-  const decision = facts.decision;
-  if (decision === undefined) {
-    if (facts.policy !== '') headers.push('x-signalbox-policy', headerValue(facts.policy));
-    headers.push('x-signalbox-attempts', '0');
-  } else {
-    if (decision.route !== '') headers.push('x-signalbox-route', headerValue(decision.route));
-    if (decision.tier !== '') headers.push('x-signalbox-tier', headerValue(decision.tier));
-    if (decision.endpoint !== '') headers.push('x-signalbox-endpoint', headerValue(decision.endpoint));
-    headers.push(
-      'x-signalbox-policy',
-      headerValue(decision.policy),
-      'x-signalbox-attempts',
-      String(decision.attempts.length),
-    );
-  }
+/** What the headers of a request's way say: route to reason, as far as answers of one endpoint mostly have it in common. */
+interface WayText {
+  readonly route: string;
+  readonly tier: string;
+  readonly policy: string;
+  readonly attempts: number;
+  readonly reason: string;
+  readonly text: string;
+}
+
+/** Endpoints whose text is kept; beyond that all begin anew. */
+const MOST_WAYS = 1024;
+const ways = new Map<string, WayText>();
+
+/** Our own headers, on every answer: lines that each end with a line break, of visible ASCII and space whatever the facts hold. */
+export function ownLines(facts: AnswerFacts): string {
+  const { decision, explained, extra, upstreamMs } = facts;
   const reason = reasonOf(decision, facts.code);
-  if (reason !== '') headers.push('x-signalbox-reason', headerValue(reason));
-  if (facts.explained !== undefined) headers.push('x-signalbox-explain', headerValue(facts.explained));
+  let lines =
+    line('x-request-id', facts.requestId) +
+    (decision === undefined ? undecided(facts, reason) : wayOf(decision, reason));
+  if (explained !== undefined) lines += line('x-signalbox-explain', headerValue(explained));
   const queueMs = decision?.queuedMs ?? 0;
   const decideMs = decision?.decideMs ?? 0;
-  const ownMs = Math.max(0, facts.totalMs - queueMs - facts.upstreamMs);
-  headers.push(
-    'server-timing',
-    `queue;dur=${ms(queueMs)}, decide;dur=${ms(decideMs)}, upstream;dur=${ms(facts.upstreamMs)}, gateway;dur=${ms(ownMs)}`,
-  );
-  if (facts.extra !== undefined) headers.push(...facts.extra);
-  if (facts.close) headers.push('connection', 'close');
-  return headers;
+  const ownMs = Math.max(0, facts.totalMs - queueMs - upstreamMs);
+  lines += `server-timing: queue;dur=${ms(queueMs)}, decide;dur=${ms(decideMs)}, upstream;dur=${ms(upstreamMs)}, gateway;dur=${ms(ownMs)}\r\n`;
+  if (extra !== undefined)
+    for (let i = 0; i + 1 < extra.length; i += 2) lines += line(extra[i] ?? '', extra[i + 1] ?? '');
+  return lines;
+}
+
+function line(name: string, value: string): string {
+  return `${name}: ${value}\r\n`;
+}
+
+/** A line with a value that may be any text; none for an empty one. */
+function lineOf(name: string, value: string): string {
+  return value === '' ? '' : line(name, headerValue(value));
+}
+
+function undecided({ policy }: AnswerFacts, reason: string): string {
+  return `${lineOf('x-signalbox-policy', policy)}x-signalbox-attempts: 0\r\n${lineOf('x-signalbox-reason', reason)}`;
+}
+
+function wayOf({ route, tier, endpoint, policy, attempts }: DecisionRecord, reason: string): string {
+  const known = ways.get(endpoint);
+  if (
+    known !== undefined &&
+    known.route === route &&
+    known.tier === tier &&
+    known.policy === policy &&
+    known.attempts === attempts.length &&
+    known.reason === reason
+  )
+    return known.text;
+  const text =
+    lineOf('x-signalbox-route', route) +
+    lineOf('x-signalbox-tier', tier) +
+    lineOf('x-signalbox-endpoint', endpoint) +
+    lineOf('x-signalbox-policy', policy) +
+    line('x-signalbox-attempts', String(attempts.length)) +
+    lineOf('x-signalbox-reason', reason);
+  if (ways.size >= MOST_WAYS) ways.clear();
+  ways.set(endpoint, { route, tier, policy, attempts: attempts.length, reason, text });
+  return text;
 }
 
 function reasonOf(decision: DecisionRecord | undefined, code: string | undefined): string {
   const reasons = decision?.reasons ?? [];
-  if (code === undefined || reasons.includes(code)) return reasons.join(', ');
-  return reasons.length === 0 ? code : `${reasons.join(', ')}, ${code}`;
+  const joined = reasons.length === 1 ? (reasons[0] ?? '') : reasons.join(', ');
+  if (code === undefined || reasons.includes(code)) return joined;
+  return reasons.length === 0 ? code : `${joined}, ${code}`;
 }
 
 function ms(value: number): string {

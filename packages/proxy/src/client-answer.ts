@@ -1,8 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { errorBody } from '@signalbox/openai-wire';
 import type { DecisionRecord } from '@signalbox/telemetry';
-import { addUpstreamHeaders, ownHeaders } from './answer-head.ts';
+import { addUpstreamHeaders, ownLines } from './answer-head.ts';
 import type { ExchangeHost } from './exchange-host.ts';
+import type { LinedResponse } from './lined-response.ts';
 import type { UpstreamHeaders } from './upstream-call.ts';
 
 const HEARTBEAT = ': keep-alive\n\n';
@@ -75,14 +76,14 @@ export class ClientAnswer {
   private headSent = false;
   private readonly host: ExchangeHost;
   private readonly request: IncomingMessage;
-  private readonly response: ServerResponse;
+  private readonly response: LinedResponse;
   private readonly path: string;
   private readonly owner: AnswerOwner;
 
   constructor(
     host: ExchangeHost,
     request: IncomingMessage,
-    response: ServerResponse,
+    response: LinedResponse,
     path: string,
     requestId: string,
     owner: AnswerOwner,
@@ -117,26 +118,26 @@ export class ClientAnswer {
 
   /** The head of a stream of events. */
   openStream(upstream: UpstreamHead, decision: DecisionRecord | undefined): void {
-    const headers = this.headers(undefined, decision);
+    const headers: string[] = [];
     addUpstreamHeaders(headers, upstream.headers, true);
     headers.push('cache-control', 'no-cache', 'x-accel-buffering', 'no');
-    this.response.writeHead(upstream.status, headers);
+    this.writeHead(upstream.status, undefined, decision, headers);
   }
 
   /** The head of an answer whose bytes are relayed as they come. */
   openPlain(upstream: UpstreamHead, decision: DecisionRecord | undefined): void {
-    const headers = this.headers(undefined, decision);
+    const headers: string[] = [];
     addUpstreamHeaders(headers, upstream.headers, false);
     const length = upstream.headers['content-length'];
     if (typeof length === 'string') headers.push('content-length', length);
-    this.response.writeHead(upstream.status, headers);
+    this.writeHead(upstream.status, undefined, decision, headers);
   }
 
   whole(upstream: UpstreamHead, body: Uint8Array, decision: DecisionRecord | undefined): void {
-    const headers = this.headers(undefined, decision);
+    const headers: string[] = [];
     addUpstreamHeaders(headers, upstream.headers, false);
     headers.push('content-length', String(body.length));
-    this.response.writeHead(upstream.status, headers);
+    this.writeHead(upstream.status, undefined, decision, headers);
     this.response.end(body);
   }
 
@@ -196,11 +197,10 @@ export class ClientAnswer {
     if (response.destroyed || response.headersSent) return false;
     const lingers = unread && !request.complete;
     const body = Buffer.from(errorBody(this.path, error.status, error.code, error.message, error.param ?? null));
-    const headers = this.headers(error.code, decision);
-    headers.push('content-type', 'application/json', 'content-length', String(body.length));
+    const headers = ['content-type', 'application/json', 'content-length', String(body.length)];
     addErrorHeaders(headers, error.status, error.retryAfterSeconds);
     if (lingers && !this.host.isClosing()) headers.push('connection', 'close');
-    response.writeHead(error.status, headers);
+    this.writeHead(error.status, error.code, decision, headers);
     if (!lingers) {
       response.end(body);
       return false;
@@ -211,21 +211,29 @@ export class ClientAnswer {
     return true;
   }
 
-  private headers(code: string | undefined, decision: DecisionRecord | undefined): string[] {
-    return ownHeaders({
+  /** Our own headers, and `headers` behind them. `code` is that of an error of our own. */
+  private writeHead(
+    status: number,
+    code: string | undefined,
+    decision: DecisionRecord | undefined,
+    headers: string[],
+  ): void {
+    const { hooks } = this.host;
+    const lines = ownLines({
       requestId: this.requestId,
       decision,
-      policy: this.host.hooks.policy?.() ?? '',
+      policy: hooks.policy?.() ?? '',
       code,
       explained:
         decision === undefined
           ? undefined
-          : this.host.hooks.explain?.(decision, this.request.headers['x-signalbox-explain'] !== undefined),
+          : hooks.explain?.(decision, this.request.headers['x-signalbox-explain'] !== undefined),
       upstreamMs: this.upstreamMs,
       totalMs: this.ageMs,
-      extra: decision === undefined ? undefined : this.host.hooks.limitHeaders?.(decision),
-      close: this.host.isClosing(),
+      extra: decision === undefined ? undefined : hooks.limitHeaders?.(decision),
     });
+    if (this.host.isClosing()) headers.push('connection', 'close');
+    this.response.writeLined(status, lines, headers);
   }
 }
 

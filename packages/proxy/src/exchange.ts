@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Attempt, AttemptFailure, Forward, Refusal, RequestEnd, RouteOutcome } from '@signalbox/core';
 import {
   dialectOf,
@@ -17,6 +17,7 @@ import { breakOffEvents, EventRelay } from './event-relay.ts';
 import type { ExchangeHost, LiveExchange } from './exchange-host.ts';
 import { earlyFailure, failureOf, refusalOf, retryAfterOf } from './failure.ts';
 import type { Identity } from './hooks.ts';
+import type { LinedResponse } from './lined-response.ts';
 import type { LiveItem } from './live-list.ts';
 import { isEventStream, isReadable } from './media-types.ts';
 import { UNKNOWN_MODEL } from './models.ts';
@@ -100,7 +101,7 @@ export class Exchange extends WheelEntry implements AnswerOwner, BodyOwner, Call
   constructor(
     host: ExchangeHost,
     request: IncomingMessage,
-    response: ServerResponse,
+    response: LinedResponse,
     path: string,
     upstreamPath: string,
     head: RequestHead,

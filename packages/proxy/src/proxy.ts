@@ -1,12 +1,12 @@
-import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, IncomingMessage, STATUS_CODES, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { EndpointTarget, Router } from '@signalbox/core';
 import { errorBody } from '@signalbox/openai-wire';
 import { silentLogger, type Clock, type Logger } from '@signalbox/plugin-api';
-import { fastify, type FastifyInstance, type FastifyServerOptions } from 'fastify';
-import { ownHeaders } from './answer-head.ts';
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyServerOptions } from 'fastify';
+import { ownLines } from './answer-head.ts';
 import { addErrorHeaders } from './client-answer.ts';
 import { edgeFault, isH2c } from './edge-checks.ts';
 import { endSocket } from './end-socket.ts';
@@ -16,6 +16,7 @@ import type { ExchangeHost, LiveExchange } from './exchange-host.ts';
 import { withForwarding, type ForwardingRules } from './forwarding.ts';
 import type { Identity, IdentityRefusal, ProxyHooks } from './hooks.ts';
 import { DEFAULT_LIMITS, type ProxyLimits } from './limits.ts';
+import { LinedResponse } from './lined-response.ts';
 import { LiveList } from './live-list.ts';
 import { modelById, modelIdOf, modelList, UNKNOWN_MODEL } from './models.ts';
 import { readHead, type RequestHead } from './request-head.ts';
@@ -145,18 +146,10 @@ export function createProxy(options: ProxyOptions): Proxy {
     return withForwarding(readHead(request.rawHeaders, trusted, epochMs), request);
   };
 
-  /** Answers without an exchange: whole, at once. */
-  const answer = (
-    request: IncomingMessage,
-    response: ServerResponse,
-    head: RequestHead,
-    status: number,
-    code: string | undefined,
-    body: string,
-  ): void => {
-    const text = Buffer.from(body);
-    const headers = ownHeaders({
-      requestId: head.requestId,
+  /** Our own header lines on an answer that no policy decided. */
+  const undecidedLines = (requestId: string, code: string | undefined): string =>
+    ownLines({
+      requestId,
       decision: undefined,
       policy: hooks.policy?.() ?? '',
       code,
@@ -164,14 +157,25 @@ export function createProxy(options: ProxyOptions): Proxy {
       upstreamMs: 0,
       totalMs: 0,
       extra: undefined,
-      close: closing,
     });
-    headers.push('content-type', 'application/json', 'content-length', String(text.length));
+
+  /** Answers without an exchange: whole, at once. */
+  const answer = (
+    request: IncomingMessage,
+    response: LinedResponse,
+    head: RequestHead,
+    status: number,
+    code: string | undefined,
+    body: string,
+  ): void => {
+    const text = Buffer.from(body);
+    const headers = ['content-type', 'application/json', 'content-length', String(text.length)];
     addErrorHeaders(headers, status, undefined);
+    if (closing) headers.push('connection', 'close');
     const unread =
       request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined;
     if (unread && !closing) headers.push('connection', 'close');
-    response.writeHead(status, headers);
+    response.writeLined(status, undecidedLines(head.requestId, code), headers);
     const bytes = request.method === 'HEAD' ? undefined : text;
     if (unread && !request.complete) {
       // A close while the upload runs would reset the connection before the client has read the answer.
@@ -196,7 +200,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   };
   const refuse = (
     request: IncomingMessage,
-    response: ServerResponse,
+    response: LinedResponse,
     status: number,
     code: string,
     message: string,
@@ -204,7 +208,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     answer(request, response, headOf(request), status, code, errorBody(pathOf(request), status, code, message));
   };
 
-  const onPost = (request: IncomingMessage, response: ServerResponse, routePath: string): void => {
+  const onPost = (request: IncomingMessage, response: LinedResponse, routePath: string): void => {
     const target = request.url ?? '';
     const queryAt = target.indexOf('?');
     let path = routePath;
@@ -233,7 +237,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     ).start();
   };
 
-  const onModels = (request: IncomingMessage, response: ServerResponse): void => {
+  const onModels = (request: IncomingMessage, response: LinedResponse): void => {
     const head = headOf(request);
     const path = pathOf(request);
     const identity = hooks.identify?.(head.credential, path);
@@ -265,23 +269,13 @@ export function createProxy(options: ProxyOptions): Proxy {
     const head = request === undefined ? undefined : headOf(request);
     const path = request === undefined ? '' : pathOf(request);
     const requestId = head?.requestId ?? newRequestId();
-    const headers = ownHeaders({
-      requestId,
-      decision: undefined,
-      policy: hooks.policy?.() ?? '',
-      code,
-      explained: undefined,
-      upstreamMs: 0,
-      totalMs: 0,
-      extra: undefined,
-      close: true,
-    });
-    headers.push('date', new Date(clock.epochMs()).toUTCString());
+    const headers = ['connection', 'close', 'date', new Date(clock.epochMs()).toUTCString()];
     addErrorHeaders(headers, status, undefined);
     // A connection that never said a word made no request.
     if (!isRecorded && (socket as Socket).bytesRead > 0)
       hooks.unrouted?.({ requestId, traceId: head?.traceId ?? '', tenant: '', path, status, code, durationMs: 0 });
-    endSocket(socket, rawAnswer(status, headers, errorBody(path, status, code, message)), timers, limits.lingerMs);
+    const text = rawAnswer(status, undecidedLines(requestId, code), headers, errorBody(path, status, code, message));
+    endSocket(socket, text, timers, limits.lingerMs);
   };
 
   const app = createApp(limits, options.tls, {
@@ -415,7 +409,7 @@ export function createProxy(options: ProxyOptions): Proxy {
 
 type Refuse = (
   request: IncomingMessage,
-  response: ServerResponse,
+  response: LinedResponse,
   status: number,
   code: string,
   message: string,
@@ -438,8 +432,8 @@ type HangUp = (socket: Duplex, refusal: RawRefusal, request: IncomingMessage | u
 interface Handlers {
   readonly refuse: Refuse;
   readonly hangUp: HangUp;
-  readonly post: (request: IncomingMessage, response: ServerResponse, routePath: string) => void;
-  readonly models: (request: IncomingMessage, response: ServerResponse) => void;
+  readonly post: (request: IncomingMessage, response: LinedResponse, routePath: string) => void;
+  readonly models: (request: IncomingMessage, response: LinedResponse) => void;
   /** Called for each request before all else. */
   readonly first: (socket: Socket) => void;
   /** A connection was closed because there are as many as there may be. */
@@ -460,9 +454,11 @@ function createApp(limits: ProxyLimits, tls: ProxyOptions['tls'], handlers: Hand
     insecureHTTPParser: false,
     // Missing and doubled Host headers are answered by edgeFault, in our envelope.
     requireHostHeader: false,
+    IncomingMessage,
+    ServerResponse: LinedResponse,
   };
-  const serverFactory = (handler: (request: IncomingMessage, response: ServerResponse) => void): Server => {
-    const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+  const serverFactory = (handler: (request: IncomingMessage, response: LinedResponse) => void): Server => {
+    const onRequest = (request: IncomingMessage, response: LinedResponse): void => {
       handlers.first(request.socket);
       const fault = edgeFault(request, limits.headerCount);
       if (fault === undefined) {
@@ -479,12 +475,12 @@ function createApp(limits: ProxyLimits, tls: ProxyOptions['tls'], handlers: Hand
       tls === undefined
         ? createServer(serverOptions, onRequest)
         : createTlsServer({ ...serverOptions, ...tls, minVersion: 'TLSv1.2' }, onRequest);
-    server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    server.on('checkContinue', (request: IncomingMessage, response: LinedResponse) => {
       // A body that is refused for its stated size is never asked for.
       if (!(Number(request.headers['content-length']) > limits.bodyBytes)) response.writeContinue();
       onRequest(request, response);
     });
-    server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    server.on('checkExpectation', (request: IncomingMessage, response: LinedResponse) => {
       handlers.first(request.socket);
       response.shouldKeepAlive = false;
       refuse(request, response, 417, 'invalid_request', 'The only expectation that is understood is 100-continue.');
@@ -505,7 +501,7 @@ function createApp(limits: ProxyLimits, tls: ProxyOptions['tls'], handlers: Hand
     clientErrorHandler: (error, socket) => onClientError(error, socket, waiting, handlers),
     frameworkErrors: (_error, request, reply) => {
       reply.hijack();
-      refuse(request.raw, reply.raw, 404, 'not_found', 'The path cannot be read.');
+      refuse(request.raw, rawOf(reply), 404, 'not_found', 'The path cannot be read.');
     },
   };
   const app = fastify(appOptions);
@@ -516,7 +512,7 @@ function createApp(limits: ProxyLimits, tls: ProxyOptions['tls'], handlers: Hand
       url: path,
       onRequest: (request, reply) => {
         reply.hijack();
-        handlers.post(request.raw, reply.raw, path);
+        handlers.post(request.raw, rawOf(reply), path);
       },
       handler: placeholder,
     });
@@ -527,7 +523,7 @@ function createApp(limits: ProxyLimits, tls: ProxyOptions['tls'], handlers: Hand
       url,
       onRequest: (request, reply) => {
         reply.hijack();
-        handlers.models(request.raw, reply.raw);
+        handlers.models(request.raw, rawOf(reply));
       },
       handler: placeholder,
     });
@@ -542,13 +538,18 @@ function createApp(limits: ProxyLimits, tls: ProxyOptions['tls'], handlers: Hand
     reply.hijack();
     refuse(
       request.raw,
-      reply.raw,
+      rawOf(reply),
       404,
       'not_found',
       `There is no ${request.raw.method ?? ''} ${headerSafe(pathOf(request.raw))}.`,
     );
   });
   return app;
+}
+
+/** The response of a request that came by fastify, which was made by our own server. */
+function rawOf(reply: FastifyReply): LinedResponse {
+  return reply.raw as LinedResponse;
 }
 
 function pathOf(request: IncomingMessage): string {
@@ -616,8 +617,8 @@ function upgradeRefusal(request: IncomingMessage): RawRefusal {
 }
 
 /** An answer as bytes, for a connection that has no response object. */
-function rawAnswer(status: number, headers: readonly string[], body: string): string {
-  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n`;
+function rawAnswer(status: number, lines: string, headers: readonly string[], body: string): string {
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines}`;
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i] ?? ''}: ${headers[i + 1] ?? ''}\r\n`;
   return `${head}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }

@@ -8,6 +8,7 @@ import { EndpointPools, type ConnectionAware } from '../../../packages/proxy/src
 import type { LiveExchange } from '../../../packages/proxy/src/exchange-host.ts';
 import { Exchange } from '../../../packages/proxy/src/exchange.ts';
 import { DEFAULT_LIMITS } from '../../../packages/proxy/src/limits.ts';
+import { LinedResponse } from '../../../packages/proxy/src/lined-response.ts';
 import { LiveList } from '../../../packages/proxy/src/live-list.ts';
 import type { ManualTime } from '../../../packages/proxy/src/manual-time.fixture.ts';
 import { readHead } from '../../../packages/proxy/src/request-head.ts';
@@ -50,7 +51,7 @@ export function memoryRelay(router: Router, time: ManualTime): MemoryRelay {
     isClosing: () => false,
     earlyHeadMs: () => Number.POSITIVE_INFINITY,
   } as const;
-  const server = createServer((request, response) => {
+  const server = createServer({ ServerResponse: LinedResponse }, (request, response) => {
     const path = request.url ?? '';
     new Exchange(
       host,
