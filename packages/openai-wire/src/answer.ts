@@ -1,6 +1,7 @@
-import { decodeValue, findTopLevel } from './json-scanner.ts';
-import { NO_USAGE, usageOf, type Usage } from './usage.ts';
+import { decodeValue, findTopLevel, JsonFault, JsonScanner } from './json-scanner.ts';
+import { NO_USAGE, readUsage, type Usage } from './usage.ts';
 
+const MAX_DEPTH = 512;
 const encoder = new TextEncoder();
 
 /** A plain JSON answer with the client's name for the model put back at the top level; the same array if it has no `model`. */
@@ -15,13 +16,13 @@ export function restoreModel(answer: Uint8Array, alias: string): Uint8Array {
   return out;
 }
 
-/** Usage of a plain JSON answer. Scans to the top-level `usage` and parses that object alone. */
+/** Usage of a plain JSON answer. Scans to the top-level `usage` and reads that object alone. */
 export function answerUsage(answer: Uint8Array): Usage {
-  const span = findTopLevel(answer, 0, answer.length, 'usage');
-  if (span === undefined) return NO_USAGE;
+  const scanner = new JsonScanner(answer, 0, answer.length, MAX_DEPTH);
   try {
-    return usageOf({ usage: decodeValue(answer, span.start, span.end) }) ?? NO_USAGE;
-  } catch {
+    return scanner.findMember('usage') ? readUsage(scanner) : NO_USAGE;
+  } catch (fault) {
+    if (!(fault instanceof JsonFault)) throw fault;
     return NO_USAGE;
   }
 }

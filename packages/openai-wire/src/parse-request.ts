@@ -1,8 +1,8 @@
 // perf: the scan of each request body; steps over bytes and decodes nothing but the model's name.
-import { decodeString, decodeValue, JsonFault, JsonScanner, stringIs } from './json-scanner.ts';
+import { decodeString, JsonFault, JsonScanner } from './json-scanner.ts';
 import { parseMultipart } from './multipart.ts';
 import { kindOf } from './request-kind.ts';
-import { emptyScan, NO_SPAN, ROLE, ScannedRequest, type ScanResult } from './scanned-request.ts';
+import { emptyScan, NO_SPAN, ROLE, ScannedRequest, type ScanResult, type Span } from './scanned-request.ts';
 import { wireError, type WireError } from './wire-error.ts';
 
 export interface ParseOptions {
@@ -18,6 +18,7 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const MAX_MODEL_BYTES = 1024;
+const MINUS = 0x2d;
 const LETTER_T = 0x74;
 
 /**
@@ -114,16 +115,7 @@ function scanField(scanner: JsonScanner, scan: ScanResult, key: number): WireErr
         return undefined;
       }
       if (scanner.keyIs(key, 'tools')) {
-        scan.toolCount = 0;
-        scan.tools = span(scanner, () => {
-          if (scanner.peek() !== OPEN_BRACKET) scanner.value(1);
-          else if (scanner.openArray(1)) {
-            do {
-              scan.toolCount++;
-              scanner.value(2);
-            } while (scanner.more(CLOSE_BRACKET));
-          }
-        });
+        scanTools(scanner, scan);
         return undefined;
       }
       break;
@@ -138,7 +130,7 @@ function scanField(scanner: JsonScanner, scan: ScanResult, key: number): WireErr
       if (scanner.keyIs(key, 'messages') && scan.kind !== 'other' && scan.kind !== 'completion')
         return scanMessages(scanner, scan);
       if (scanner.keyIs(key, 'metadata')) {
-        scan.metadata = span(scanner, () => scanner.value(1));
+        scan.metadata = valueSpan(scanner);
         return undefined;
       }
       if (scanner.keyIs(key, 'thinking')) return scanReasoning(scanner, scan);
@@ -148,7 +140,7 @@ function scanField(scanner: JsonScanner, scan: ScanResult, key: number): WireErr
       break;
     case 10:
       if (scanner.keyIs(key, 'max_tokens')) {
-        scan.legacyMaxTokens = numberOf(scanner);
+        scan.legacyMaxTokens = limitOf(scanner);
         return undefined;
       }
       break;
@@ -157,7 +149,7 @@ function scanField(scanner: JsonScanner, scan: ScanResult, key: number): WireErr
       break;
     case 13:
       if (scanner.keyIs(key, 'prompt_embeds')) {
-        scan.text = span(scanner, () => scanner.value(1));
+        scan.text = valueSpan(scanner);
         scan.promptTokens = Number.isNaN(scan.promptTokens) ? 1 : scan.promptTokens;
         return undefined;
       }
@@ -170,7 +162,7 @@ function scanField(scanner: JsonScanner, scan: ScanResult, key: number): WireErr
       break;
     case 15:
       if (scanner.keyIs(key, 'response_format')) {
-        scan.responseFormat = span(scanner, () => scanner.value(1));
+        scan.responseFormat = valueSpan(scanner);
         return undefined;
       }
       break;
@@ -186,7 +178,7 @@ function scanField(scanner: JsonScanner, scan: ScanResult, key: number): WireErr
       break;
     case 21:
       if (scanner.keyIs(key, 'max_completion_tokens')) {
-        scan.maxTokens = numberOf(scanner);
+        scan.maxTokens = limitOf(scanner);
         return undefined;
       }
       break;
@@ -196,19 +188,33 @@ function scanField(scanner: JsonScanner, scan: ScanResult, key: number): WireErr
   return undefined;
 }
 
-function span(scanner: JsonScanner, read: () => void): { readonly start: number; readonly end: number } {
+function valueSpan(scanner: JsonScanner): Span {
   scanner.peek();
   const start = scanner.pos;
-  read();
+  scanner.value(1);
   return { start, end: scanner.pos };
 }
 
 /** Span of a string value; no span for a value of another type. */
-function stringSpan(scanner: JsonScanner): { readonly start: number; readonly end: number } {
+function stringSpan(scanner: JsonScanner): Span {
   const isString = scanner.peek() === QUOTE;
   const start = scanner.pos;
   scanner.value(1);
   return isString ? { start, end: scanner.pos } : NO_SPAN;
+}
+
+function scanTools(scanner: JsonScanner, scan: ScanResult): void {
+  scan.toolCount = 0;
+  const first = scanner.peek();
+  const start = scanner.pos;
+  if (first !== OPEN_BRACKET) scanner.value(1);
+  else if (scanner.openArray(1)) {
+    do {
+      scan.toolCount++;
+      scanner.value(2);
+    } while (scanner.more(CLOSE_BRACKET));
+  }
+  scan.tools = { start, end: scanner.pos };
 }
 
 function scanModel(scanner: JsonScanner, scan: ScanResult): WireError | undefined {
@@ -225,7 +231,7 @@ function scanModel(scanner: JsonScanner, scan: ScanResult): WireError | undefine
       'model',
     );
   }
-  scan.model = modelText(scanner.bytes, start, scanner.pos);
+  scan.model = modelText(scanner, start);
   return undefined;
 }
 
@@ -234,9 +240,9 @@ const PLAIN_NAME = /^[\w./:@-]+$/;
 let lastModel = '';
 
 /** The text of a model's name. perf: requests come in runs of one model, whose bytes are compared for less than it costs to decode them. */
-function modelText(bytes: Uint8Array, start: number, end: number): string {
-  if (lastModel !== '' && stringIs(bytes, start, end, lastModel)) return lastModel;
-  const text = decodeString(bytes, start, end);
+function modelText(scanner: JsonScanner, start: number): string {
+  if (lastModel !== '' && scanner.stringIs(start, lastModel)) return lastModel;
+  const text = decodeString(scanner.bytes, start, scanner.pos);
   if (PLAIN_NAME.test(text)) lastModel = text;
   return text;
 }
@@ -290,14 +296,10 @@ function scanGuided(scanner: JsonScanner, scan: ScanResult): undefined {
 }
 
 /** The number at the cursor; NaN for any other value, for a value below 0 and for one beyond the range of a double. */
-function numberOf(scanner: JsonScanner): number {
-  scanner.peek();
-  const start = scanner.pos;
-  scanner.value(1);
-  const first = scanner.bytes[start]!;
-  if (first < 0x30 || first > 0x39) return Number.NaN;
-  const value = decodeValue(scanner.bytes, start, scanner.pos) as number;
-  return Number.isFinite(value) ? value : Number.NaN;
+function limitOf(scanner: JsonScanner): number {
+  const isNegative = scanner.peek() === MINUS;
+  const value = scanner.readNumber(1);
+  return !isNegative && Number.isFinite(value) ? value : Number.NaN;
 }
 
 function scanPrompt(scanner: JsonScanner, scan: ScanResult): void {
@@ -382,10 +384,10 @@ function scanMessage(scanner: JsonScanner, scan: ScanResult): number {
   let images = 0;
   if (!scanner.openObject(2)) return role;
   do {
-    const key = scanner.key();
-    if (scanner.keyIs(key, 'role')) {
+    const field = messageField(scanner);
+    if (field === ROLE_FIELD) {
       role = scanRole(scanner);
-    } else if (scanner.keyIs(key, 'content')) {
+    } else if (field === CONTENT_FIELD) {
       chars = 0;
       images = 0;
       const c = scanner.peek();
@@ -412,6 +414,19 @@ function scanMessage(scanner: JsonScanner, scan: ScanResult): number {
   return role;
 }
 
+const OTHER_FIELD = 0;
+const ROLE_FIELD = 1;
+const CONTENT_FIELD = 2;
+
+/** Reads the key of a message's member and says which it is. */
+function messageField(scanner: JsonScanner): number {
+  if (scanner.takeKey('role')) return ROLE_FIELD;
+  if (scanner.takeKey('content')) return CONTENT_FIELD;
+  const key = scanner.key();
+  if (scanner.keyIs(key, 'role')) return ROLE_FIELD;
+  return scanner.keyIs(key, 'content') ? CONTENT_FIELD : OTHER_FIELD;
+}
+
 function scanRole(scanner: JsonScanner): number {
   if (scanner.peek() !== QUOTE) {
     scanner.value(3);
@@ -419,10 +434,8 @@ function scanRole(scanner: JsonScanner): number {
   }
   const start = scanner.pos;
   scanner.string();
-  const end = scanner.pos;
-  if (stringIs(scanner.bytes, start, end, 'user')) return ROLE.user;
-  if (stringIs(scanner.bytes, start, end, 'system') || stringIs(scanner.bytes, start, end, 'developer'))
-    return ROLE.system;
+  if (scanner.stringIs(start, 'user')) return ROLE.user;
+  if (scanner.stringIs(start, 'system') || scanner.stringIs(start, 'developer')) return ROLE.system;
   return ROLE.other;
 }
 
@@ -453,17 +466,15 @@ function scanPart(scanner: JsonScanner): number {
       if (isText) chars = isString ? scanner.chars : 0;
       else if (isType) {
         typed = true;
-        imageType = isString && isImageType(scanner.bytes, start, scanner.pos);
+        imageType = isString && isImageType(scanner, start);
       }
     } while (scanner.more(CLOSE_BRACE));
   }
   return imageType || (imageField && !typed) ? -1 - chars : chars;
 }
 
-function isImageType(bytes: Uint8Array, start: number, end: number): boolean {
+function isImageType(scanner: JsonScanner, start: number): boolean {
   return (
-    stringIs(bytes, start, end, 'image_url') ||
-    stringIs(bytes, start, end, 'input_image') ||
-    stringIs(bytes, start, end, 'image')
+    scanner.stringIs(start, 'image_url') || scanner.stringIs(start, 'input_image') || scanner.stringIs(start, 'image')
   );
 }
