@@ -1,58 +1,69 @@
 // perf: one pass over the headers of every request; `!` marks reads of an array of pairs.
 import { newRequestId } from './request-id.ts';
 
-/** Hop-by-hop headers (RFC 9110 section 7.6.1), framing that is always our own, and headers that end at the door. */
-const DROPPED: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings',
-  'host',
-  'content-length',
-  'expect',
-  'x-request-id',
-  'authorization',
-  'x-api-key',
-  'api-key',
-  'cookie',
-  'accept-encoding',
-  'x-request-deadline-ms',
-  'traceparent',
-  'tracestate',
+/** What is done with a header: sent on as it is, read and sent on, read and kept back, or only kept back. */
+type Part =
+  | 'sent'
+  | 'type'
+  | 'encoding'
+  | 'patience'
+  | 'connection'
+  | 'id'
+  | 'bearer'
+  | 'key'
+  | 'length'
+  | 'accepts'
+  | 'trace'
+  | 'state'
+  | 'deadline'
+  | 'kept';
+
+/** By lower-case name: hop-by-hop headers (RFC 9110 section 7.6.1), framing that is always our own, and what is read or ends at the door. */
+const PARTS: ReadonlyMap<string, Part> = new Map<string, Part>([
+  ['connection', 'connection'],
+  ['keep-alive', 'kept'],
+  ['proxy-connection', 'kept'],
+  ['proxy-authenticate', 'kept'],
+  ['proxy-authorization', 'kept'],
+  ['te', 'kept'],
+  ['trailer', 'kept'],
+  ['transfer-encoding', 'kept'],
+  ['upgrade', 'kept'],
+  ['http2-settings', 'kept'],
+  ['host', 'kept'],
+  ['content-length', 'length'],
+  ['expect', 'kept'],
+  ['x-request-id', 'id'],
+  ['authorization', 'bearer'],
+  ['x-api-key', 'key'],
+  ['api-key', 'key'],
+  ['cookie', 'kept'],
+  ['accept-encoding', 'accepts'],
+  ['x-request-deadline-ms', 'deadline'],
+  ['traceparent', 'trace'],
+  ['tracestate', 'state'],
+  ['content-type', 'type'],
+  ['content-encoding', 'encoding'],
+  ['x-stainless-timeout', 'patience'],
+  ['accept', 'sent'],
+  ['accept-language', 'sent'],
+  ['user-agent', 'sent'],
+  ['x-session-id', 'sent'],
 ]);
 
 const FORWARDED = /^(?:forwarded|x-forwarded-.*|x-real-ip|x-original-.*|x-envoy-.*|true-client-ip)$/;
 
-/**
- * Lower-case forms of the header names that nearly every request carries, as clients usually write them: a look-up makes no string.
- */
-const USUAL: ReadonlyMap<string, string> = new Map(
-  [
-    'host',
-    'connection',
-    'content-type',
-    'content-length',
-    'authorization',
-    'accept',
-    'accept-encoding',
-    'accept-language',
-    'user-agent',
-    'transfer-encoding',
-    'expect',
-    'cookie',
-    'traceparent',
-    'x-request-id',
-    'x-api-key',
-    'x-session-id',
-  ].flatMap((name) => [
-    [name, name],
-    [name.replaceAll(/(?:^|-)[a-z]/g, (part) => part.toUpperCase()), name],
+interface KnownHeader {
+  /** Lower case. */
+  readonly name: string;
+  readonly part: Part;
+}
+
+/** The names of `PARTS` as clients usually write them: one look-up says all of a header, and makes no string. */
+const KNOWN: ReadonlyMap<string, KnownHeader> = new Map(
+  [...PARTS].flatMap(([name, part]) => [
+    [name, { name, part }],
+    [name.replaceAll(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase()), { name, part }],
   ]),
 );
 
@@ -97,56 +108,52 @@ export function readHead(rawHeaders: readonly string[], trusted: boolean, epochM
   let deadlineUnreadable = false;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const written = rawHeaders[i]!;
-    const name = USUAL.get(written) ?? written.toLowerCase();
     const value = rawHeaders[i + 1]!;
-    if (DROPPED.has(name)) {
-      switch (name) {
-        case 'connection':
-          if (value !== 'keep-alive' && value !== 'close') (named ??= []).push(...namesIn(value));
-          break;
-        case 'x-request-id':
-          requestId = requestId === undefined && isRequestId(value) ? value : requestId;
-          break;
-        case 'authorization':
-          bearer = bearerOf(value);
-          break;
-        case 'x-api-key':
-        case 'api-key':
-          apiKey = value;
-          break;
-        case 'content-length':
-          contentLength = value;
-          break;
-        case 'accept-encoding':
-          acceptEncoding = value;
-          break;
-        case 'traceparent':
-          // Of two nobody knows which is meant.
-          trace = trace === undefined ? value : '';
-          break;
-        case 'tracestate':
-          traceState = traceState === undefined ? value : `${traceState},${value}`;
-          break;
-        case 'x-request-deadline-ms':
-          if (DEADLINE.test(value)) timeoutMs = minimum(timeoutMs, deadlineOf(value, epochMs));
-          else deadlineUnreadable = true;
-          break;
-        default:
-      }
-      continue;
+    const known = KNOWN.get(written) ?? headerOf(written.toLowerCase(), trusted);
+    switch (known.part) {
+      case 'type':
+        contentType = value;
+        break;
+      case 'encoding':
+        contentEncoding = contentEncoding === undefined ? value : `${contentEncoding}, ${value}`;
+        break;
+      case 'patience':
+        timeoutMs = minimum(timeoutMs, stainlessOf(value));
+        break;
+      case 'connection':
+        if (value !== 'keep-alive' && value !== 'close') (named ??= []).push(...namesIn(value));
+        continue;
+      case 'id':
+        requestId = requestId === undefined && isRequestId(value) ? value : requestId;
+        continue;
+      case 'bearer':
+        bearer = bearerOf(value);
+        continue;
+      case 'key':
+        apiKey = value;
+        continue;
+      case 'length':
+        contentLength = value;
+        continue;
+      case 'accepts':
+        acceptEncoding = value;
+        continue;
+      case 'trace':
+        // Of two nobody knows which is meant.
+        trace = trace === undefined ? value : '';
+        continue;
+      case 'state':
+        traceState = traceState === undefined ? value : `${traceState},${value}`;
+        continue;
+      case 'deadline':
+        if (DEADLINE.test(value)) timeoutMs = minimum(timeoutMs, deadlineOf(value, epochMs));
+        else deadlineUnreadable = true;
+        continue;
+      case 'kept':
+        continue;
+      default:
     }
-    if (name === 'content-type') contentType = value;
-    else if (name === 'content-encoding')
-      contentEncoding = contentEncoding === undefined ? value : `${contentEncoding}, ${value}`;
-    else if (name === 'x-stainless-timeout') timeoutMs = minimum(timeoutMs, stainlessOf(value));
-    else if (name.startsWith('x-signalbox-') || name.startsWith('x-gateway-destination-endpoint')) continue;
-    else if (
-      !trusted &&
-      (name.charCodeAt(0) === 0x78 || name === 'forwarded' || name === 'true-client-ip') &&
-      FORWARDED.test(name)
-    )
-      continue;
-    forwarded.push(name, value);
+    forwarded.push(known.name, value);
   }
   const traceId = trace === undefined ? '' : traceIdOf(trace);
   if (traceId !== '') {
@@ -165,6 +172,16 @@ export function readHead(rawHeaders: readonly string[], trusted: boolean, epochM
     timeoutMs,
     deadlineUnreadable,
   };
+}
+
+/** A header by a name that clients seldom write, in lower case. */
+function headerOf(name: string, trusted: boolean): KnownHeader {
+  return { name, part: PARTS.get(name) ?? (endsHere(name, trusted) ? 'kept' : 'sent') };
+}
+
+function endsHere(name: string, trusted: boolean): boolean {
+  if (name.startsWith('x-signalbox-') || name.startsWith('x-gateway-destination-endpoint')) return true;
+  return !trusted && FORWARDED.test(name);
 }
 
 /** 1 to 256 visible ASCII characters. */
