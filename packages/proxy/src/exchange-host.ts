@@ -23,7 +23,7 @@ export interface ExchangeHost {
   readonly limits: ProxyLimits;
   readonly logger: Logger;
   readonly hooks: ProxyHooks;
-  readonly reportModel: 'asked' | 'real';
+  readonly reportModel: () => 'asked' | 'real';
   readonly live: LiveList<LiveExchange>;
   readonly isClosing: () => boolean;
   /** As in `ProxyOptions`; Infinity keeps heads back for as long as it takes. */

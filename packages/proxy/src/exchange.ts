@@ -274,7 +274,7 @@ export class Exchange extends WheelEntry implements AnswerOwner, BodyOwner, Call
     this.call = call;
     this.phase = 'attempt';
     this.relay = undefined;
-    this.alias = plan.renamed && host.reportModel === 'asked' ? this.asked : undefined;
+    this.alias = plan.renamed && host.reportModel() === 'asked' ? this.asked : undefined;
     this.dropUsage = plan.dropUsage;
     this.rearm();
     if (this.raced) host.pools.dispatchFresh(attempt.target, plan.options, call);

@@ -129,9 +129,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     limits,
     logger,
     hooks,
-    get reportModel() {
-      return options.reportModel?.() ?? 'asked';
-    },
+    reportModel: options.reportModel ?? ((): 'asked' => 'asked'),
     live,
     isClosing: () => closing,
     earlyHeadMs: options.earlyHeadMs ?? (() => Number.POSITIVE_INFINITY),

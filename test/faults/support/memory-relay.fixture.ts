@@ -46,7 +46,7 @@ export function memoryRelay(router: Router, time: ManualTime): MemoryRelay {
     limits: DEFAULT_LIMITS,
     logger: silentLogger,
     hooks: {},
-    reportModel: 'asked',
+    reportModel: () => 'asked' as const,
     live,
     isClosing: () => false,
     earlyHeadMs: () => Number.POSITIVE_INFINITY,
