@@ -39,6 +39,7 @@ import type { Frame } from './frame.ts';
 import { FrameCandidateView, FrameRequestView } from './plugins/views.ts';
 import { textOf, unknownColumn } from './property-columns.ts';
 import type { RankPicker, RankTerm, RankTier } from './ranking.ts';
+import { placeRow, signalRow } from './record-row.ts';
 
 /** Retries where none are written. */
 const DEFAULT_RETRIES = 2;
@@ -133,11 +134,7 @@ class PolicyBinder {
       signals: atOnce,
       asyncSignals: this.#names.asyncSignals,
       recordedSignals,
-      blankSignals: Object.fromEntries(
-        recordedSignals
-          .filter((signal) => signal.as !== 'omitted' && signal.late === 0)
-          .map(({ name }) => [name, null]),
-      ),
+      recordedRow: signalRow(recordedSignals),
       propertyNames: this.#names.columnNames,
       propertyNumeric: this.#names.columnNumeric,
       admission: boundAdmission.map(withLateReads),
@@ -225,6 +222,7 @@ class PolicyBinder {
     this.#partCount = Math.max(this.#partCount, tiers[0]?.length ?? 1);
     const recorded = recordedProperties(source);
     const termNames = this.#termNames(source);
+    const { columnNames, columnNumeric } = this.#names;
     const { fleet } = this.#context;
     const arms = source.split
       ? source.targets.map(({ target, share }) => ({ pool: fleet.pool([target]), share: share ?? 0 }))
@@ -253,8 +251,14 @@ class PolicyBinder {
       with: this.#bindModifiers(source.with),
       recorded,
       termNames,
-      blankParts: Object.fromEntries(termNames.map((name) => [name, Number.NaN])),
-      blankProperties: Object.fromEntries(recorded.map((property) => [this.#names.columnNames[property] ?? '', null])),
+      row: placeRow(
+        termNames,
+        recorded.map((index) => ({
+          index,
+          name: columnNames[index] ?? '',
+          numeric: columnNumeric[index] === true,
+        })),
+      ),
       learners,
     };
     const fallbacks = (source.with.fallbacks ?? []).map((fallback): BoundFallback => ({

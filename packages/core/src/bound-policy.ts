@@ -14,6 +14,7 @@ import type {
 } from '@signalbox/policy';
 import type { CandidateFilter, Evaluators } from '@signalbox/policy';
 import type { Bound } from '@signalbox/chwbl';
+import type { PlaceRow, SignalRow } from './record-row.ts';
 import type { TargetPool } from './fleet/pool.ts';
 import type { Frame, FrameShape } from './frame.ts';
 import type { LateReads } from './late-signals.ts';
@@ -41,8 +42,8 @@ export interface BoundPolicy {
     /** Its bit among the late signals; 0 for one that every request has. */
     readonly late: number;
   }[];
-  /** Every recorded signal that is not late, as unknown: what a record's signals are copied from. */
-  readonly blankSignals: { readonly [name: string]: Value | null };
+  /** How they stand in the row of a record. */
+  readonly recordedRow: SignalRow;
   readonly propertyNames: readonly string[];
   readonly propertyNumeric: readonly boolean[];
   readonly admission: readonly BoundAdmission[];
@@ -150,9 +151,8 @@ export interface BoundDestination {
   /** Indices of the properties read by `where` and `by`, for the record. */
   readonly recorded: readonly number[];
   readonly termNames: readonly string[];
-  /** What a shortlist record's parts and properties are copied from: a copy that is overwritten costs less than an object that grows. */
-  readonly blankParts: { readonly [scorer: string]: number };
-  readonly blankProperties: { readonly [name: string]: Value | null };
+  /** How `recorded` and parts of scores stand in the row of a record. */
+  readonly row: PlaceRow;
   readonly learners: readonly Learner[];
 }
 

@@ -1,117 +1,119 @@
+// perf: once for each request. Numbers and texts are copied into two arrays, and made into objects when somebody reads them (`RowRecord`).
 import { hashString } from '@signalbox/chwbl';
 import { isKnown } from '@signalbox/plugin-api';
 import type { Value } from '@signalbox/plugin-api';
-import type { DecisionRecord, ShortlistRecord } from '@signalbox/telemetry';
+import { hex64, ROW, RowRecord } from '@signalbox/telemetry';
+import type { PlaceLayout } from '@signalbox/telemetry';
 import type { BoundDestination } from './bound-policy.ts';
 import type { Fleet } from './fleet/fleet.ts';
+import type { Frame } from './frame.ts';
 import type { RequestState } from './request-state.ts';
 
-const hex = (hi: number, lo: number): string =>
-  (hi >>> 0).toString(16).padStart(8, '0') + (lo >>> 0).toString(16).padStart(8, '0');
+const NONE: readonly never[] = Object.freeze([]);
+const NO_PLACE: PlaceLayout = Object.freeze({ parts: NONE, properties: NONE });
+
+/** What rows are copied from: a copy that is overwritten costs less than an array that grows. Longer ones grow. */
+const ROOM = 128;
+const BLANK_NUMBERS: readonly number[] = Array.from({ length: ROOM }, () => Number.NaN);
+const BLANK_OTHERS: readonly (Value | undefined)[] = Array.from({ length: ROOM }, () => undefined);
 
 /**
  * The decision record of a request, made of the numbers that were kept. Called once, at the request's end or when somebody asks before.
  * Session and user values stand in it hashed, prompts never.
  */
-export function buildDecision(state: RequestState, fleet: Fleet, epochMs: number): DecisionRecord {
-  const { frame, version } = state;
+export function buildDecision(state: RequestState, fleet: Fleet, epochMs: number): RowRecord {
+  const { frame, version, active } = state;
   const { policy } = version;
-  const signals: { [name: string]: Value | null } = { ...policy.blankSignals };
-  for (const signal of policy.recordedSignals) {
-    if (signal.as === 'omitted' || (signal.late & ~frame.lateRead) !== 0) continue;
-    const value = signal.numeric ? frame.n[signal.index] : frame.v[signal.index];
-    signals[signal.name] = !isKnown(value) ? null : signal.as === 'hash' ? hashed(String(value)) : value;
+  const { numericSignals, otherSignals } = policy.recordedRow;
+  const listed = active === undefined ? 0 : frame.listed;
+  const firstNumber = ROW.first + numericSignals.length;
+  const firstOther = 1 + otherSignals.length;
+  const numbers = BLANK_NUMBERS.slice(0, firstNumber + listed * (active?.row.numbers ?? 0));
+  const others = BLANK_OTHERS.slice(0, firstOther + listed * (active?.row.others ?? 0));
+  writeHead(numbers, state, frame, listed);
+  // perf: an index that no array has costs more than the rest of this, and few requests have met such a rule.
+  others[0] = state.admissionIndex < 0 ? '' : (policy.admission[state.admissionIndex]?.rule.label ?? '');
+  for (let i = 0; i < numericSignals.length; i++) numbers[ROW.first + i] = frame.n[numericSignals[i]!]!;
+  for (let i = 0; i < otherSignals.length; i++) {
+    const { index, numeric, isHashed } = otherSignals[i]!;
+    const value = numeric ? frame.n[index] : frame.v[index];
+    others[1 + i] = isHashed && isKnown(value) ? hashed(String(value)) : value;
   }
-  const dropped: { [reason: string]: number } = {};
-  if (frame.droppedUnavailable > 0) dropped['unavailable'] = frame.droppedUnavailable;
-  if (frame.droppedDraining > 0) dropped['draining'] = frame.droppedDraining;
-  if (frame.droppedUnhealthy > 0) dropped['unhealthy'] = frame.droppedUnhealthy;
-  if (frame.droppedCapacity > 0) dropped['capacity'] = frame.droppedCapacity;
-  if (frame.droppedWhere > 0) dropped['where'] = frame.droppedWhere;
-  if (frame.droppedSlowStart > 0) dropped['slow_start'] = frame.droppedSlowStart;
-  return {
-    v: 1,
-    requestId: state.requestId,
-    timeMs: epochMs,
-    seed: frame.seed,
-    traceId: state.traceId,
-    tenant: state.tenant ?? '',
-    model: state.model,
-    path: state.path,
-    stream: state.stream,
-    policy: version.id,
-    generation: version.generation,
-    verdict: 'refused',
-    route: policy.routes[state.routeIndex]?.rule.label ?? '',
-    decided: {
-      admission: policy.admission[state.admissionIndex]?.rule.label ?? '',
-      step: state.routeIndex < 0 ? -1 : state.stepIndex,
-      fallback: state.fallbackIndex,
-      candidates: frame.considered,
+  if (active !== undefined) writeShortlist(numbers, firstNumber, others, firstOther, frame, active, fleet);
+  const signals = policy.recordedRow.signals;
+  const place = active?.row.place ?? NO_PLACE;
+  return new RowRecord(
+    { signals, place, numbers, others },
+    {
+      requestId: state.requestId,
+      timeMs: epochMs,
+      seed: frame.seed,
+      traceId: state.traceId,
+      tenant: state.tenant ?? '',
+      model: state.model,
+      path: state.path,
+      stream: state.stream,
+      policy: version.id,
+      generation: version.generation,
+      route: state.routeIndex < 0 ? '' : (policy.routes[state.routeIndex]?.rule.label ?? ''),
+      reasons: NONE,
+      queuedMs: state.queuedMs,
+      decideMs: frame.decideMs,
+      attempts: (state.attempts ??= []),
     },
-    reasons: [],
-    signals,
-    queuedMs: state.queuedMs,
-    decideMs: state.decideMs,
-    shortlist: shortlistOf(state, fleet),
-    dropped,
-    keys: {
-      affinity: frame.affinityState === 0 ? null : hex(frame.affinityHi, frame.affinityLo),
-      split: frame.hasSplit ? hex(frame.splitHi, frame.splitLo) : null,
-    },
-    attempts: (state.attempts ??= []),
-    servedModel: '',
-    tier: '',
-    endpoint: '',
-    status: 0,
-    code: '',
-    ttftMs: Number.NaN,
-    durationMs: Number.NaN,
-    inputTokens: Number.NaN,
-    cachedTokens: Number.NaN,
-    outputTokens: Number.NaN,
-  };
+  );
 }
 
-function shortlistOf(state: RequestState, fleet: Fleet): ShortlistRecord[] {
-  const { frame, active } = state;
-  if (active === undefined) return [];
-  const list: ShortlistRecord[] = [];
-  const { propertyNumeric, propertyNames } = state.version.policy;
-  const { recorded } = active;
+function writeHead(numbers: number[], state: RequestState, frame: Frame, listed: number): void {
+  numbers[ROW.listed] = listed;
+  numbers[ROW.step] = state.routeIndex < 0 ? -1 : state.stepIndex;
+  numbers[ROW.fallback] = state.fallbackIndex;
+  numbers[ROW.candidates] = frame.considered;
+  numbers[ROW.late] = frame.lateRead;
+  numbers[ROW.dropped] = frame.droppedUnavailable;
+  numbers[ROW.dropped + 1] = frame.droppedDraining;
+  numbers[ROW.dropped + 2] = frame.droppedUnhealthy;
+  numbers[ROW.dropped + 3] = frame.droppedCapacity;
+  numbers[ROW.dropped + 4] = frame.droppedWhere;
+  numbers[ROW.dropped + 5] = frame.droppedSlowStart;
+  numbers[ROW.hasAffinity] = frame.affinityState;
+  numbers[ROW.affinity] = frame.affinityHi;
+  numbers[ROW.affinity + 1] = frame.affinityLo;
+  numbers[ROW.hasSplit] = frame.hasSplit ? 1 : 0;
+  numbers[ROW.split] = frame.splitHi;
+  numbers[ROW.split + 1] = frame.splitLo;
+}
+
+function writeShortlist(
+  numbers: number[],
+  firstNumber: number,
+  others: (Value | undefined)[],
+  firstOther: number,
+  frame: Frame,
+  { row, termNames }: BoundDestination,
+  fleet: Fleet,
+): void {
+  const { numericProperties, otherProperties } = row;
+  const { name, tier } = fleet.texts;
+  let number = firstNumber;
+  let other = firstOther;
   for (let place = 0; place < frame.listed; place++) {
-    const slot = frame.slots[place] ?? 0;
-    const parts = partsOf(frame.parts, place * frame.shape.parts, active);
-    const properties: { [name: string]: Value | null } = { ...active.blankProperties };
-    for (const property of recorded) {
-      const at = place * frame.shape.properties + property;
-      const value = propertyNumeric[property] === true ? frame.facts[at] : frame.factValues[at];
-      properties[propertyNames[property] ?? ''] = isKnown(value) ? value : null;
-    }
-    const score = frame.scores[place] ?? Number.NaN;
-    list.push({ endpoint: fleet.texts.name[slot] ?? '', tier: fleet.texts.tier[slot] ?? '', score, parts, properties });
+    const slot = frame.slots[place]!;
+    others[other++] = name[slot] ?? '';
+    others[other++] = tier[slot] ?? '';
+    numbers[number++] = frame.scores[place]!;
+    const firstPart = place * frame.shape.parts;
+    for (let t = 0; t < termNames.length; t++) numbers[number++] = frame.parts[firstPart + t]!;
+    const firstFact = place * frame.shape.properties;
+    for (let i = 0; i < numericProperties.length; i++)
+      numbers[number++] = frame.facts[firstFact + numericProperties[i]!]!;
+    for (let i = 0; i < otherProperties.length; i++)
+      others[other++] = frame.factValues[firstFact + otherProperties[i]!];
   }
-  return list;
-}
-
-/** The parts of one place on the shortlist that are known. */
-function partsOf(
-  values: Float64Array,
-  first: number,
-  { termNames, blankParts }: BoundDestination,
-): { readonly [scorer: string]: number } {
-  const parts: { [scorer: string]: number } = { ...blankParts };
-  let unknown = false;
-  for (let t = 0; t < termNames.length; t++) {
-    const part = values[first + t] ?? Number.NaN;
-    parts[termNames[t] ?? ''] = part;
-    if (part !== part) unknown = true;
-  }
-  return unknown ? Object.fromEntries(Object.entries(parts).filter(([, part]) => part === part)) : parts;
 }
 
 /** A value that must not be readable in a record, as 64 bits of hash: equal values stay equal. */
 export function hashed(text: string): string {
   const hash = hashString(text);
-  return hex(hash.hi, hash.lo);
+  return hex64(hash.hi, hash.lo);
 }

@@ -1,5 +1,5 @@
 import type { AttemptOutcome, Clock, RandomSource } from '@signalbox/plugin-api';
-import type { AttemptRecord, DecisionRecord, DecisionSink } from '@signalbox/telemetry';
+import type { AttemptRecord, DecisionRecord, DecisionSink, RowRecord } from '@signalbox/telemetry';
 import { limitKey } from './bound-limits.ts';
 import type { BoundModifiers } from './bound-policy.ts';
 import { buildDecision } from './decision.ts';
@@ -87,18 +87,21 @@ export class LiveRequest implements Forward {
   get decision(): DecisionRecord {
     const state = this.#state;
     const record = state.record ?? recordOf(state, this.#services, this.#services.clock.now());
-    if (!state.finished) this.#describe(record);
+    this.#describe(record);
     return record;
   }
 
-  #describe(record: DecisionRecord): void {
+  /** Says where the request is. It stays there from the commit point on. */
+  #describe(record: RowRecord): void {
     const state = this.#state;
+    if (state.described) return;
+    state.described = state.committed || state.finished;
     record.verdict = 'routed';
     record.route = state.version.policy.routes[state.routeIndex]?.rule.label ?? '';
     record.tier = this.#attempt.tier;
     record.endpoint = this.#attempt.endpoint;
     record.servedModel = this.#attempt.model ?? state.model;
-    if (state.hasFrame) listReasons(state, record.reasons);
+    if (state.hasFrame) record.reasons = reasonsOf(state);
   }
 
   next(failure: AttemptFailure): NextStep {
@@ -170,22 +173,28 @@ export class LiveRequest implements Forward {
         attempt.status = end.upstreamStatus;
         attempt.durationMs = nowMs - state.attemptStartMs;
       }
-      this.#endAttempt(lease, {
-        ok: end.outcome === 'ok' && end.upstreamStatus < 400,
-        reason: reasonOf(end),
-        status: end.upstreamStatus,
-        ttftMs: end.ttftMs,
-        durationMs: nowMs - state.attemptStartMs,
-        promptTokens: end.promptTokens,
-        cachedTokens: end.cachedTokens,
-        outputTokens: end.outputTokens,
-        before: heldBefore(lease),
-      });
-      if (end.outcome === 'ok' && end.upstreamStatus < 400 && !state.stream) this.#tellPlain(lease, end, nowMs);
+      const isGood = end.outcome === 'ok' && end.upstreamStatus < 400;
+      // perf: nothing is told where nobody learns.
+      if (this.#hasLearners()) {
+        this.#teach(lease, {
+          ok: isGood,
+          reason: reasonOf(end),
+          status: end.upstreamStatus,
+          ttftMs: end.ttftMs,
+          durationMs: nowMs - state.attemptStartMs,
+          promptTokens: end.promptTokens,
+          cachedTokens: end.cachedTokens,
+          outputTokens: end.outputTokens,
+          before: heldBefore(lease),
+        });
+      }
+      // Last, for with it the endpoint may leave the fleet and be forgotten.
+      services.leases.release(lease);
+      if (isGood && !state.stream) this.#tellPlain(lease, end, nowMs);
       const { health } = services.fleet;
       if (end.outcome === 'ok') {
         // A request that the server refuses as wrong speaks neither for nor against it.
-        if (end.upstreamStatus < 400) health.succeeded(lease.slot, nowMs, lease.ejections);
+        if (isGood) health.succeeded(lease.slot, nowMs, lease.ejections);
       } else if (isFaultOfServer(end, nowMs, state.deadlineMs)) health.failed(lease.slot, nowMs, lease.ejections);
     }
     settleLimits(state, services, end);
@@ -351,11 +360,20 @@ export class LiveRequest implements Forward {
   }
 
   #endAttempt(lease: Lease, outcome: AttemptOutcome): void {
+    this.#teach(lease, outcome);
+    // Last, for with it the endpoint may leave the fleet and be forgotten.
+    this.#services.leases.release(lease);
+  }
+
+  #hasLearners(): boolean {
+    const { active, version } = this.#state;
+    return version.policy.learners.length > 0 || (active !== undefined && active.learners.length > 0);
+  }
+
+  #teach(lease: Lease, outcome: AttemptOutcome): void {
     const state = this.#state;
     for (const learner of state.active?.learners ?? NOTHING) learner.ended?.(lease.slot, outcome);
     for (const learner of state.version.policy.learners) learner.ended?.(lease.slot, outcome);
-    // Last, for with it the endpoint may leave the fleet and be forgotten.
-    this.#services.leases.release(lease);
   }
 
   #learn(end: RequestEnd): void {
@@ -397,8 +415,12 @@ export class RefusedRequest implements Refusal {
 
   /** As it stands: the data plane puts its reasons into the head of the answer. */
   get decision(): DecisionRecord {
+    return this.#record();
+  }
+
+  #record(): RowRecord {
     const record = recordOf(this.#state, this.#services, this.#services.clock.now());
-    if (record.reasons.length === 0) record.reasons.push(this.code, ...(this.#state.queued ? ['queued'] : []));
+    if (record.reasons.length === 0) record.reasons = this.#state.queued ? [this.code, 'queued'] : [this.code];
     return record;
   }
 
@@ -406,7 +428,7 @@ export class RefusedRequest implements Refusal {
     const state = this.#state;
     if (state.finished) return;
     const nowMs = this.#services.clock.now();
-    const record = this.decision;
+    const record = this.#record();
     state.finished = true;
     record.verdict = this.code === 'rejected' ? 'rejected' : 'refused';
     record.status = this.status;
@@ -417,7 +439,7 @@ export class RefusedRequest implements Refusal {
   }
 }
 
-function recordOf(state: RequestState, services: RequestServices, nowMs: number): DecisionRecord {
+function recordOf(state: RequestState, services: RequestServices, nowMs: number): RowRecord {
   if (state.record === undefined) {
     const ageMs = nowMs - state.receivedAtMs;
     state.record = buildDecision(state, services.fleet, services.clock.epochMs() - ageMs);
@@ -466,17 +488,26 @@ function fillEnd(record: DecisionRecord, end: RequestEnd): void {
   record.outputTokens = end.outputTokens;
 }
 
-/** Writes what speaks for the route anew into a list that may have been written before. */
-function listReasons(state: RequestState, reasons: string[]): void {
+const REASONS = ['matched', 'default', 'fallback', 'retried', 'queued', 'affinity_hit', 'affinity_repin', 'panic'];
+
+/** Every list of them, by a bit for each. */
+const REASON_LISTS: readonly (readonly string[])[] = Array.from({ length: 2 ** REASONS.length }, (_, bits) =>
+  Object.freeze(REASONS.filter((_reason, i) => (bits & (1 << i)) !== 0)),
+);
+
+/** What speaks for the route. */
+function reasonsOf(state: RequestState): readonly string[] {
   const { frame } = state;
-  reasons.length = 0;
-  reasons.push(state.version.policy.routes[state.routeIndex]?.rule.kind === 'default' ? 'default' : 'matched');
-  if (state.fellBack || state.wentElse) reasons.push('fallback');
-  if (state.retried) reasons.push('retried');
-  if (state.queued) reasons.push('queued');
-  if (frame.affinityState === 1) reasons.push('affinity_hit');
-  if (frame.affinityState === 2) reasons.push('affinity_repin');
-  if (frame.panic) reasons.push('panic');
+  const isDefault = state.version.policy.routes[state.routeIndex]?.rule.kind === 'default';
+  const bits =
+    (isDefault ? 2 : 1) |
+    (state.fellBack || state.wentElse ? 4 : 0) |
+    (state.retried ? 8 : 0) |
+    (state.queued ? 16 : 0) |
+    (frame.affinityState === 1 ? 32 : 0) |
+    (frame.affinityState === 2 ? 64 : 0) |
+    (frame.panic ? 128 : 0);
+  return REASON_LISTS[bits]!;
 }
 
 /** The refusal after the last attempt has failed. */

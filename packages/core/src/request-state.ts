@@ -1,6 +1,5 @@
 import type { RequestValue } from '@signalbox/policy';
-import type { DecisionRecord } from '@signalbox/telemetry';
-import type { AttemptRecord } from '@signalbox/telemetry';
+import type { AttemptRecord, RowRecord } from '@signalbox/telemetry';
 import type { BoundDestination, BoundQueue } from './bound-policy.ts';
 import type { Frame } from './frame.ts';
 import type { Lease } from './lease.ts';
@@ -94,7 +93,9 @@ export class RequestState {
   committed = false;
   finished = false;
   ttftMs: number = Number.NaN;
-  record: DecisionRecord | undefined = undefined;
+  record: RowRecord | undefined = undefined;
+  /** Its record says where it is, and that will not change. */
+  described = false;
   #frame: Frame | undefined;
 
   constructor(version: PolicyVersion, frame: Frame, request: RouteRequest) {

@@ -2,7 +2,9 @@
 // hundreds of records at a time costs more than all else that is done with them. So their numbers and texts are kept in two arrays, and a
 // record is put together again when somebody asks for it.
 import type { Value } from '@signalbox/plugin-api';
-import type { AttemptRecord, DecisionRecord, ShortlistRecord } from './decision-record.ts';
+import type { AttemptRecord, DecisionRecord } from './decision-record.ts';
+import { readRow, recordOf, RowRecord } from './row-record.ts';
+import type { DecisionRow, PlaceLayout, RowSignal } from './row-record.ts';
 
 /** The last decisions of the process, oldest overwritten first. */
 export interface DecisionHistory {
@@ -14,18 +16,13 @@ export interface DecisionHistory {
   find(requestId: string): DecisionRecord | undefined;
 }
 
-/** Cells of one record; one that has more is held as it is. */
+/** Cells of one record; one that has more, or no row, is held as it is. */
 const CELLS = 160;
-/** The first cells hold the fields that every record has: numbers and texts side by side. */
-const FIRST_FREE = 16;
-/** Ends a group of names in an outline. */
-const END = '\u0000';
+/** Cells of the fields that every record has, before those of its row and of its attempts. */
+const NUMBER_FIELDS = 12;
+const OTHER_FIELDS = 13;
 
-/** Values by name. */
-type Named = { readonly [name: string]: Value | null };
-
-/** The names of a record's parts in the order of their cells; most records of a policy share one. */
-type Outline = readonly string[];
+const NO_PLACE: PlaceLayout = { parts: [], properties: [] };
 
 /** A history of `capacity` records. */
 export function createDecisionHistory(capacity: number): DecisionHistory {
@@ -52,24 +49,27 @@ export function createDecisionHistory(capacity: number): DecisionHistory {
   };
 }
 
-/** Records taken apart. A cell is a number, or, where its text is not undefined, what stands there. */
+/** Records taken apart, into numbers and other values. */
 class Cells {
   readonly #numbers: Float64Array;
-  readonly #others: (Value | null | undefined)[];
-  readonly #outlines: (Outline | undefined)[];
+  readonly #others: (Value | undefined)[];
+  readonly #signals: (readonly RowSignal[])[];
+  readonly #places: PlaceLayout[];
+  /** How many cells the row of a record takes, in either array. */
+  readonly #rowNumbers: Uint8Array;
+  readonly #rowOthers: Uint8Array;
+  readonly #reasons: (readonly string[])[];
   /** Records that are not taken apart. */
   readonly #whole: (DecisionRecord | undefined)[];
-  #lastOutline: Outline = [];
-  /** The record in hand: its next cell and the end of its cells, and its names as far as they are those of the last outline. */
-  #cell = 0;
-  #end = 0;
-  #named = 0;
-  #isLastOutline = true;
 
   constructor(capacity: number) {
     this.#numbers = new Float64Array(capacity * CELLS);
     this.#others = Array.from({ length: capacity * CELLS }, () => undefined);
-    this.#outlines = Array.from({ length: capacity }, () => undefined);
+    this.#signals = Array.from({ length: capacity }, () => []);
+    this.#places = Array.from({ length: capacity }, () => NO_PLACE);
+    this.#rowNumbers = new Uint8Array(capacity);
+    this.#rowOthers = new Uint8Array(capacity);
+    this.#reasons = Array.from({ length: capacity }, () => []);
     this.#whole = Array.from({ length: capacity }, () => undefined);
   }
 
@@ -78,17 +78,21 @@ class Cells {
   }
 
   write(place: number, record: DecisionRecord): void {
+    const row = RowRecord.rowOf(record);
+    if (row === undefined || !fits(row, record)) {
+      this.#whole[place] = record;
+      return;
+    }
+    this.#whole[place] = undefined;
+    this.#signals[place] = row.signals;
+    this.#places[place] = row.place;
+    this.#rowNumbers[place] = row.numbers.length;
+    this.#rowOthers[place] = row.others.length;
+    this.#reasons[place] = record.reasons;
     const first = place * CELLS;
     this.#writeFields(first, record);
-    this.#cell = first + FIRST_FREE;
-    this.#end = first + CELLS;
-    this.#named = 0;
-    this.#isLastOutline = true;
-    this.#writeParts(record);
-    const fits = this.#cell <= this.#end && record.shed === undefined;
-    this.#whole[place] = fits ? undefined : record;
-    if (!this.#isLastOutline || this.#named !== this.#lastOutline.length) this.#lastOutline = outlineOf(record);
-    this.#outlines[place] = fits ? this.#lastOutline : undefined;
+    this.#writeRow(first, row);
+    this.#writeAttempts(first, row, record.attempts);
   }
 
   #writeFields(first: number, record: DecisionRecord): void {
@@ -104,10 +108,7 @@ class Cells {
     numbers[first + 8] = record.inputTokens;
     numbers[first + 9] = record.cachedTokens;
     numbers[first + 10] = record.outputTokens;
-    const { decided } = record;
-    numbers[first + 11] = decided?.step ?? Number.NaN;
-    numbers[first + 12] = decided?.fallback ?? Number.NaN;
-    numbers[first + 13] = decided?.candidates ?? Number.NaN;
+    numbers[first + 11] = record.attempts.length;
     const others = this.#others;
     others[first] = record.requestId;
     others[first + 1] = record.traceId;
@@ -122,158 +123,92 @@ class Cells {
     others[first + 10] = record.tier;
     others[first + 11] = record.endpoint;
     others[first + 12] = record.code;
-    others[first + 13] = record.keys.affinity;
-    others[first + 14] = record.keys.split;
-    others[first + 15] = decided?.admission;
   }
 
-  #writeParts({ reasons, signals, shortlist, dropped, attempts }: DecisionRecord): void {
-    this.#put(reasons.length);
-    for (const reason of reasons) this.#put(reason);
-    this.#putAll(signals);
-    this.#putAll(dropped);
-    this.#put(shortlist.length);
-    for (const { endpoint, tier, score, parts, properties } of shortlist) {
-      this.#put(endpoint);
-      this.#put(tier);
-      this.#put(score);
-      this.#putAll(parts);
-      this.#putAll(properties);
-    }
-    this.#put(attempts.length);
+  #writeRow(first: number, row: DecisionRow): void {
+    const numbers = this.#numbers;
+    const others = this.#others;
+    const firstNumber = first + NUMBER_FIELDS;
+    for (let i = 0; i < row.numbers.length; i++) numbers[firstNumber + i] = row.numbers[i]!;
+    const firstOther = first + OTHER_FIELDS;
+    for (let i = 0; i < row.others.length; i++) others[firstOther + i] = row.others[i];
+  }
+
+  #writeAttempts(first: number, row: DecisionRow, attempts: readonly AttemptRecord[]): void {
+    const numbers = this.#numbers;
+    const others = this.#others;
+    let number = first + NUMBER_FIELDS + row.numbers.length;
+    let other = first + OTHER_FIELDS + row.others.length;
     for (const { tier, endpoint, outcome, status, durationMs } of attempts) {
-      this.#put(tier);
-      this.#put(endpoint);
-      this.#put(outcome);
-      this.#put(status);
-      this.#put(durationMs);
+      others[other++] = tier;
+      others[other++] = endpoint;
+      others[other++] = outcome;
+      numbers[number++] = status;
+      numbers[number++] = durationMs;
     }
-  }
-
-  #putAll(named: Named): void {
-    for (const name in named) {
-      this.#name(name);
-      this.#put(named[name]!);
-    }
-    this.#name(END);
-  }
-
-  #put(value: Value | null): void {
-    const cell = this.#cell++;
-    if (cell >= this.#end) return;
-    if (typeof value === 'number') {
-      this.#numbers[cell] = value;
-      this.#others[cell] = undefined;
-    } else this.#others[cell] = value;
-  }
-
-  #name(name: string): void {
-    if (this.#lastOutline[this.#named++] !== name) this.#isLastOutline = false;
   }
 
   read(place: number): DecisionRecord {
     const whole = this.#whole[place];
-    if (whole !== undefined) return whole;
+    if (whole !== undefined) return whole instanceof RowRecord ? whole.toJSON() : whole;
     const first = place * CELLS;
-    const numbers = this.#numbers.subarray(first, first + CELLS);
+    const numbers = this.#numbers.slice(first, first + CELLS);
     const others = this.#others.slice(first, first + CELLS);
-    return new CellReader(numbers, others, this.#outlines[place] ?? []).record();
+    const afterNumbers = NUMBER_FIELDS + this.#rowNumbers[place]!;
+    const afterOthers = OTHER_FIELDS + this.#rowOthers[place]!;
+    const number = (field: number): number => numbers[field]!;
+    const text = (field: number): string => others[field] as string;
+    const parts = readRow({
+      signals: this.#signals[place]!,
+      place: this.#places[place]!,
+      numbers: numbers.subarray(NUMBER_FIELDS, afterNumbers),
+      others: others.slice(OTHER_FIELDS, afterOthers),
+    });
+    return recordOf(
+      {
+        v: 1,
+        requestId: text(0),
+        timeMs: number(0),
+        seed: number(1),
+        traceId: text(1),
+        tenant: text(2),
+        model: text(3),
+        path: text(4),
+        stream: others[5] === true,
+        policy: text(6),
+        generation: number(2),
+        verdict: text(7) as DecisionRecord['verdict'],
+        route: text(8),
+        reasons: this.#reasons[place]!,
+        queuedMs: number(3),
+        decideMs: number(4),
+        attempts: Array.from({ length: number(11) }, (_, i) => ({
+          tier: text(afterOthers + 3 * i),
+          endpoint: text(afterOthers + 3 * i + 1),
+          outcome: text(afterOthers + 3 * i + 2),
+          status: number(afterNumbers + 2 * i),
+          durationMs: number(afterNumbers + 2 * i + 1),
+        })),
+        servedModel: text(9),
+        tier: text(10),
+        endpoint: text(11),
+        status: number(5),
+        code: text(12),
+        ttftMs: number(6),
+        durationMs: number(7),
+        inputTokens: number(8),
+        cachedTokens: number(9),
+        outputTokens: number(10),
+      },
+      parts,
+    );
   }
 }
 
-/** Puts one record together again. */
-class CellReader {
-  readonly #numbers: Float64Array;
-  readonly #others: readonly (Value | null | undefined)[];
-  readonly #names: Iterator<string>;
-  #cell = FIRST_FREE;
-
-  constructor(numbers: Float64Array, others: readonly (Value | null | undefined)[], outline: Outline) {
-    this.#numbers = numbers;
-    this.#others = others;
-    this.#names = outline[Symbol.iterator]();
-  }
-
-  record(): DecisionRecord {
-    const number = (field: number): number => this.#numbers[field] ?? Number.NaN;
-    const text = (field: number): string => this.#others[field] as string;
-    const reasons = this.#list(() => this.#take() as string);
-    const signals = this.#named<Value | null>();
-    const dropped = this.#named<number>();
-    const shortlist = this.#list(() => this.#place());
-    const attempts = this.#list(() => this.#attempt());
-    const admission = this.#others[15];
-    return {
-      v: 1,
-      requestId: text(0),
-      timeMs: number(0),
-      seed: number(1),
-      traceId: text(1),
-      tenant: text(2),
-      model: text(3),
-      path: text(4),
-      stream: this.#others[5] === true,
-      policy: text(6),
-      generation: number(2),
-      verdict: text(7) as DecisionRecord['verdict'],
-      route: text(8),
-      ...(typeof admission === 'string'
-        ? { decided: { admission, step: number(11), fallback: number(12), candidates: number(13) } }
-        : {}),
-      reasons,
-      signals,
-      queuedMs: number(3),
-      decideMs: number(4),
-      shortlist,
-      dropped,
-      keys: { affinity: this.#others[13] as string | null, split: this.#others[14] as string | null },
-      attempts,
-      servedModel: text(9),
-      tier: text(10),
-      endpoint: text(11),
-      status: number(5),
-      code: text(12),
-      ttftMs: number(6),
-      durationMs: number(7),
-      inputTokens: number(8),
-      cachedTokens: number(9),
-      outputTokens: number(10),
-    };
-  }
-
-  #take(): Value | null {
-    const cell = this.#cell++;
-    const other = this.#others[cell];
-    return other === undefined ? (this.#numbers[cell] ?? null) : other;
-  }
-
-  #list<Item>(item: () => Item): Item[] {
-    return Array.from({ length: this.#take() as number }, item);
-  }
-
-  #named<Item extends Value | null>(): { readonly [name: string]: Item } {
-    const entries: [string, Item][] = [];
-    for (let { value } = this.#names.next(); value !== END && value !== undefined; { value } = this.#names.next())
-      entries.push([value, this.#take() as Item]);
-    return Object.fromEntries(entries);
-  }
-
-  #place(): ShortlistRecord {
-    const [endpoint, tier, score] = [this.#take() as string, this.#take() as string, this.#take() as number];
-    return { endpoint, tier, score, parts: this.#named<number>(), properties: this.#named<Value | null>() };
-  }
-
-  #attempt(): AttemptRecord {
-    const [tier, endpoint, outcome] = [this.#take() as string, this.#take() as string, this.#take() as string];
-    return { tier, endpoint, outcome, status: this.#take() as number, durationMs: this.#take() as number };
-  }
-}
-
-function outlineOf({ signals, dropped, shortlist }: DecisionRecord): Outline {
-  const groups: readonly Named[] = [
-    signals,
-    dropped,
-    ...shortlist.flatMap(({ parts, properties }) => [parts, properties]),
-  ];
-  return groups.flatMap((named) => [...Object.keys(named), END]);
+function fits({ numbers, others }: DecisionRow, { attempts, shed }: DecisionRecord): boolean {
+  return (
+    NUMBER_FIELDS + numbers.length + 2 * attempts.length <= CELLS &&
+    OTHER_FIELDS + others.length + 3 * attempts.length <= CELLS &&
+    shed === undefined
+  );
 }

@@ -1,8 +1,11 @@
 import type { Value } from '@signalbox/plugin-api';
 import type { DecisionRecord } from './decision-record.ts';
-import { toHundredths } from './hundredths.ts';
+import { Utf8Text } from './utf8-text.ts';
 
-/** Writes the lines of records: the line of one, with its line break, at `epochMs`. */
+/** Adds the line of a record, with its line break, at `epochMs`. */
+export type DecisionLineRenderer = (text: Utf8Text, record: DecisionRecord, epochMs: number) => void;
+
+/** The line of a record, with its line break, at `epochMs`. */
 export type DecisionLineWriter = (record: DecisionRecord, epochMs: number) => string;
 
 /** What records of one route, endpoint, model and outcome have in common, and its text. */
@@ -16,20 +19,33 @@ interface CommonPart {
   readonly policy: string;
   readonly status: number;
   readonly reason: string;
-  readonly text: string;
+  readonly text: Uint8Array;
 }
 
 /** Endpoints whose common parts are kept; beyond that all begin anew. */
 const MOST_COMMON_PARTS = 1024;
 
+/** A writer of log lines as texts. */
+export function createDecisionLines(): DecisionLineWriter {
+  const render = createDecisionLineRenderer();
+  const text = new Utf8Text();
+  return (record, epochMs) => {
+    text.size = 0;
+    render(text, record, epochMs);
+    return text.toString();
+  };
+}
+
 /**
  * A writer of log lines: a record's scalars by allow-list, unknown numbers left out.
  */
-export function createDecisionLines(): DecisionLineWriter {
+export function createDecisionLineRenderer(): DecisionLineRenderer {
   // perf: written for every request. Most of a line is as it was for the last request to the same endpoint.
   const parts = new Map<string, CommonPart>();
-  const time = createIsoTime();
-  const commonPart = (record: DecisionRecord): string => {
+  let second = Number.NaN;
+  /** The line up to the milliseconds of its time; made once for a second. */
+  let beginning: Uint8Array = new Uint8Array(0);
+  const commonPart = (record: DecisionRecord): Uint8Array => {
     const reason = record.reasons.length === 1 ? record.reasons[0]! : record.reasons.join(',');
     const known = parts.get(record.endpoint);
     if (known !== undefined && isCommon(known, record, reason)) return known.text;
@@ -38,14 +54,41 @@ export function createDecisionLines(): DecisionLineWriter {
     parts.set(record.endpoint, made);
     return made.text;
   };
-  return (record, epochMs) => {
-    let line = `{"level":"info","v":${record.v},"time":"${time(epochMs)}","request_id":${quoted(record.requestId)}${commonPart(record)}`;
+  return (text, record, epochMs) => {
+    const now = Math.floor(epochMs / 1000);
+    if (now !== second) {
+      second = now;
+      beginning = Buffer.from(`{"level":"info","v":1,"time":"${new Date(now * 1000).toISOString().slice(0, -4)}`);
+    }
+    text.addBytes(beginning);
+    text.addPadded(epochMs - now * 1000, 3);
+    text.addAscii('Z","request_id":');
+    text.addQuoted(record.requestId);
+    text.addBytes(commonPart(record));
     // What no policy saw has none.
-    if (Number.isFinite(record.seed)) line += `,"seed":${record.seed}`;
-    if (record.code !== '') line += `,"code":${quoted(record.code)}`;
-    if (record.tenant !== '') line += `,"tenant":${quoted(record.tenant)}`;
-    if (record.traceId !== '') line += `,"trace_id":"${record.traceId}"`;
-    return `${line}${numberField(',"queued_ms":', record.queuedMs)}${numberField(',"ttft_ms":', record.ttftMs)}${numberField(',"duration_ms":', record.durationMs)}${numberField(',"input_tokens":', record.inputTokens)}${numberField(',"cached_tokens":', record.cachedTokens)}${numberField(',"output_tokens":', record.outputTokens)},"msg":"request"}\n`;
+    if (Number.isFinite(record.seed)) {
+      text.addAscii(',"seed":');
+      text.addNumber(record.seed);
+    }
+    if (record.code !== '') {
+      text.addAscii(',"code":');
+      text.addQuoted(record.code);
+    }
+    if (record.tenant !== '') {
+      text.addAscii(',"tenant":');
+      text.addQuoted(record.tenant);
+    }
+    if (record.traceId !== '') {
+      text.addAscii(',"trace_id":');
+      text.addQuoted(record.traceId);
+    }
+    addNumber(text, ',"queued_ms":', record.queuedMs);
+    addNumber(text, ',"ttft_ms":', record.ttftMs);
+    addNumber(text, ',"duration_ms":', record.durationMs);
+    addNumber(text, ',"input_tokens":', record.inputTokens);
+    addNumber(text, ',"cached_tokens":', record.cachedTokens);
+    addNumber(text, ',"output_tokens":', record.outputTokens);
+    text.addAscii(',"msg":"request"}\n');
   };
 }
 
@@ -65,33 +108,18 @@ function isCommon(part: CommonPart, record: DecisionRecord, reason: string): boo
 
 function makeCommonPart(record: DecisionRecord, reason: string): CommonPart {
   const { verdict, route, tier, endpoint, attempts, model, servedModel, policy, status } = record;
-  const text = `,"verdict":"${verdict}","route":${quoted(route)},"tier":${quoted(tier)},"endpoint":${quoted(endpoint)},"attempt":${attempts.length},"model":${quoted(model)},"served_model":${quoted(servedModel)},"policy":"${policy}","status":${status},"reason":${quoted(reason)}`;
+  const text = Buffer.from(
+    `,"verdict":"${verdict}","route":${quoted(route)},"tier":${quoted(tier)},"endpoint":${quoted(endpoint)},"attempt":${attempts.length},"model":${quoted(model)},"served_model":${quoted(servedModel)},"policy":"${policy}","status":${status},"reason":${quoted(reason)}`,
+  );
   return { verdict, route, tier, attempts: attempts.length, model, servedModel, policy, status, reason, text };
 }
 
-/** Milliseconds since 1970 as an ISO date; the text of a second is made once. */
-function createIsoTime(): (epochMs: number) => string {
-  let second = Number.NaN;
-  let text = '';
-  return (epochMs) => {
-    const now = Math.floor(epochMs / 1000);
-    if (now !== second) {
-      second = now;
-      text = new Date(now * 1000).toISOString().slice(0, -4);
-    }
-    return `${text}${String(1000 + Math.floor(epochMs - now * 1000)).slice(1)}Z`;
-  };
-}
+const quoted = (text: string): string => JSON.stringify(text);
 
-function quoted(text: string): string {
-  return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
-}
-
-/** Text that JSON writes as it is. */
-const PLAIN = /^[ !#-[\]-~]*$/;
-
-function numberField(name: string, value: number): string {
-  return Number.isFinite(value) ? name + toHundredths(value) : '';
+function addNumber(text: Utf8Text, name: string, value: number): void {
+  if (!Number.isFinite(value)) return;
+  text.addAscii(name);
+  text.addHundredths(value);
 }
 
 /**

@@ -57,7 +57,7 @@ export interface DecisionRecord {
   /** Absent where no policy was asked. */
   readonly decided?: DecisionPlace;
   /** matched, default, fallback (by a `fallback` or an `else`), retried, queued, affinity_hit, affinity_repin, or an error code. */
-  readonly reasons: string[];
+  readonly reasons: readonly string[];
   /** Those that the decision took into account; unknown is null. */
   readonly signals: { readonly [name: string]: Value | null };
   queuedMs: number;
@@ -81,5 +81,8 @@ export interface DecisionRecord {
   outputTokens: number;
 }
 
-/** Takes each finished record. Must not throw and must not block. */
+/**
+ * Takes each finished record. Must not throw and must not block. `decided`, `signals`, `shortlist`, `dropped` and `keys` may be getters that
+ * make them when they are first read: a spread does not copy them, `toJSON` does.
+ */
 export type DecisionSink = (record: DecisionRecord) => void;

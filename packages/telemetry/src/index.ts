@@ -13,5 +13,7 @@ export { createMetrics } from './metrics.ts';
 export type { ConfigState, EndpointGauges, Metrics, MetricsSource, QueueGauges } from './metrics.ts';
 export { readAuditLine } from './read-audit-line.ts';
 export type { ReadAuditLine } from './read-audit-line.ts';
+export { hex64, ROW, RowRecord } from './row-record.ts';
+export type { PlaceLayout, RowName, RowSignal } from './row-record.ts';
 export { unroutedRecord } from './unrouted-record.ts';
 export type { UnroutedRequest } from './unrouted-record.ts';

@@ -1,9 +1,12 @@
 import { constants, fstatSync, openSync, write, writeSync } from 'node:fs';
+import { Utf8Text } from './utf8-text.ts';
 
 /** Lines on their way to a file descriptor, gathered into few writes that hold nobody up. */
 export interface LogStream {
   /** Takes one line with its line break. */
   write(line: string): void;
+  /** Takes one line with its line break, which `render` makes of `item` where lines are gathered. It must not throw. */
+  append<Item>(render: (text: Utf8Text, item: Item) => void, item: Item): void;
   /** Writes what is held, at the latest before the process ends; what a full pipe does not take within half a second is lost. */
   flushSync(): void;
   /** Lines that were lost because the reader had gone or could not keep up. */
@@ -20,54 +23,13 @@ const FULL_PIPE_MS = 20;
 /** How long the last write waits for a full pipe: a reader that is stuck must not keep the process. */
 const LAST_WRITE_MS = 500;
 
-/** Room at first: what is gathered, and the line that goes beyond. */
-const FIRST_ROOM_BYTES = 2 * GATHERED_BYTES;
-
-/**
- * Text put together as UTF-8. As a string it would be a tree of all its pieces, which the collector follows and copies for as long as
- * the text waits.
- */
-class GatheredText {
-  size = 0;
-  #bytes = Buffer.allocUnsafeSlow(FIRST_ROOM_BYTES);
-  /** Memory to begin anew in, so that the system need not be asked for it with every write. */
-  #spare: Buffer<ArrayBuffer> | undefined = Buffer.allocUnsafeSlow(FIRST_ROOM_BYTES);
-
-  add(text: string): void {
-    // No UTF-16 unit takes more than three bytes.
-    const needed = this.size + 3 * text.length;
-    if (needed > this.#bytes.length) this.#grow(needed);
-    this.size += this.#bytes.write(text, this.size);
-  }
-
-  /** All of it; what is added from now on begins anew. */
-  take(): Buffer {
-    const taken = this.#bytes.subarray(0, this.size);
-    this.#bytes = this.#spare ?? Buffer.allocUnsafeSlow(FIRST_ROOM_BYTES);
-    this.#spare = undefined;
-    this.size = 0;
-    return taken;
-  }
-
-  /** Takes back memory that was taken, or a part of it, once nobody reads it any more. */
-  giveBack({ buffer }: Buffer): void {
-    if (buffer instanceof ArrayBuffer && buffer.byteLength === FIRST_ROOM_BYTES) this.#spare = Buffer.from(buffer);
-  }
-
-  #grow(needed: number): void {
-    const bytes = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#bytes.length));
-    this.#bytes.copy(bytes, 0, 0, this.size);
-    this.#bytes = bytes;
-  }
-}
-
 /**
  * A log stream on a file descriptor, standard output by default. Lines wait until 32 KiB of text are together or a quarter of a second has
  * passed, and one asynchronous write is under way at a time. A reader that has gone away loses lines, and nothing else happens.
  */
 export function createLogStream(descriptor: number = 1): LogStream {
   const fd = withoutWaiting(descriptor);
-  const held = new GatheredText();
+  const held = new Utf8Text();
   let lines = 0;
   /** A write is under way, or waits for a full pipe. */
   let busy = false;
@@ -75,6 +37,19 @@ export function createLogStream(descriptor: number = 1): LogStream {
   let refused: Buffer | undefined;
   let timer: NodeJS.Timeout | undefined;
   let dropped = 0;
+
+  function hasRoom(): boolean {
+    if (held.size <= MOST_HELD_BYTES) return true;
+    dropped++;
+    return false;
+  }
+
+  function taken(): void {
+    lines++;
+    if (busy) return;
+    if (held.size >= GATHERED_BYTES) begin();
+    else timer ??= setTimeout(begin, LONGEST_HELD_MS).unref();
+  }
 
   function begin(): void {
     clearTimeout(timer);
@@ -110,15 +85,14 @@ export function createLogStream(descriptor: number = 1): LogStream {
 
   return {
     write(line) {
-      if (held.size > MOST_HELD_BYTES) {
-        dropped++;
-        return;
-      }
+      if (!hasRoom()) return;
       held.add(line);
-      lines++;
-      if (busy) return;
-      if (held.size >= GATHERED_BYTES) begin();
-      else timer ??= setTimeout(begin, LONGEST_HELD_MS).unref();
+      taken();
+    },
+    append(render, item) {
+      if (!hasRoom()) return;
+      render(held, item);
+      taken();
     },
     flushSync() {
       // what a write under way has taken is on its way and must not come twice

@@ -1,8 +1,10 @@
 import type { Logger, LogFields } from '@signalbox/plugin-api';
 import { pino } from 'pino';
 import type { DestinationStream, Logger as PinoLogger } from 'pino';
-import { createDecisionLines } from './decision-line.ts';
+import { createDecisionLineRenderer, createDecisionLines } from './decision-line.ts';
 import type { DecisionRecord, DecisionSink } from './decision-record.ts';
+import type { LogStream } from './log-stream.ts';
+import type { Utf8Text } from './utf8-text.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
@@ -55,15 +57,20 @@ const LINE = {
  */
 export function createDecisionLog({ level, destination }: DecisionLogOptions): DecisionSink {
   if (level !== 'info' && level !== 'debug' && level !== 'trace') return () => {};
+  if ('append' in destination) {
+    const render = createDecisionLineRenderer();
+    const renderNow = (text: Utf8Text, record: DecisionRecord): void => render(text, record, Date.now());
+    return (record) => destination.append(renderNow, record);
+  }
   const lineOf = createDecisionLines();
-  return (record: DecisionRecord) => {
+  return (record) => {
     destination.write(lineOf(record, Date.now()));
   };
 }
 
 export interface DecisionLogOptions {
   readonly level: LogLevel;
-  readonly destination: DestinationStream;
+  readonly destination: DestinationStream | LogStream;
 }
 
 function wrap(inner: PinoLogger): Logger {
