@@ -460,7 +460,7 @@ class RoutingCore implements Core {
       pluginFailures: this.#guard.failures,
       pluginInvalidValues: this.#guard.invalidValues,
       unknownScorers: pipeline.unknownScorers,
-      concurrentCharges: limits.concurrent,
+      concurrentCharges: limits.concurrent(),
       alarms: this.#alarms.values(),
     };
   }
@@ -531,7 +531,7 @@ class RoutingCore implements Core {
     const shadow = this.#shadow;
     const outcome = shadow === undefined ? this.#services.pipeline.decide(state) : this.#decideBeside(state, shadow);
     state.atDoor = false;
-    state.decideMs += this.#clock.now() - frame.nowMs;
+    frame.decideMs += this.#clock.now() - frame.nowMs;
     if (outcome === 'leased') return new LiveRequest(state, this.#services);
     if (outcome === 'queued') return this.#wait(state);
     return this.#refused(state, state.refusal ?? TOO_LATE);
@@ -548,7 +548,7 @@ class RoutingCore implements Core {
     const { fleet, learned, pipeline } = this.#services;
     const shadow: ShadowDecision = decideInShadow(version, state, { fleet, learned, pipeline }, this.#clock.epochMs());
     const tookMs = this.#clock.now() - startMs;
-    state.decideMs = -tookMs;
+    state.frame.decideMs = -tookMs;
     const outcome = pipeline.decide(state);
     const inForce = verdictOf(state, outcome, fleet);
     onCompared({

@@ -22,9 +22,12 @@ export interface FrameShape {
   readonly properties: number;
 }
 
+const NONE: readonly never[] = Object.freeze([]);
+
 /**
  * One request as evaluators see it: its signals, and the fleet's columns and pools. Also holds the numbers of its decision until the
- * decision record is written, so that nothing need be built on the way.
+ * decision record is written, so that nothing need be built on the way, and what is known of failed attempts for as long as others may
+ * follow.
  */
 export class Frame implements EvaluationHost {
   readonly n: Float64Array;
@@ -69,6 +72,19 @@ export class Frame implements EvaluationHost {
   splitLo = 0;
   hasSplit = false;
   panic = false;
+  /** Milliseconds until the first endpoint comes back of those that the targets in question have (`comesBackInMs`). */
+  comesBackInMs: number = Number.POSITIVE_INFINITY;
+  decideMs = 0;
+
+  /** Place of the current attempt on the shortlist, and the endpoints that attempts have failed at. */
+  cursor = 0;
+  tried: readonly number[] = NONE;
+  retriesLeft = 0;
+  ignoresBusy = false;
+  /** Every failed attempt so far was answered 429. */
+  onlyRateLimited = true;
+  smallestRetryAfter: number = Number.NaN;
+  raceRepeated = false;
 
   constructor(shape: FrameShape) {
     this.shape = shape;
@@ -106,6 +122,7 @@ export class Frame implements EvaluationHost {
     this.affinityState = 0;
     this.hasSplit = false;
     this.panic = false;
+    this.comesBackInMs = Number.POSITIVE_INFINITY;
   }
 
   /** Lets go of the request, so that its body can be freed and no value of it is taken for one of the next request. */
@@ -114,6 +131,11 @@ export class Frame implements EvaluationHost {
     this.parsed = undefined;
     this.tenant = undefined;
     this.lateRead = 0;
+    this.decideMs = 0;
+    this.tried = NONE;
+    this.onlyRateLimited = true;
+    this.smallestRetryAfter = Number.NaN;
+    this.raceRepeated = false;
     const { n, v } = this;
     // perf: a loop over so few costs a fraction of what two calls of `fill` do.
     for (let i = 0; i < n.length; i++) n[i] = Number.NaN;

@@ -72,7 +72,7 @@ export class LiveRequest implements Forward {
     const timeoutMs = millis(state.active?.with.timeout?.(state.frame), REQUEST_TIMEOUT_MS);
     state.deadlineMs = Math.min(state.deadlineMs, state.receivedAtMs + timeoutMs);
     this.#attempt = this.#begin();
-    chargeLimits(state, services);
+    if (state.version.policy.limits.length > 0) chargeLimits(state, services);
   }
 
   get attempt(): Attempt {
@@ -130,11 +130,10 @@ export class LiveRequest implements Forward {
     }
   }
 
-  commit(ttftMs: number): void {
+  commit(): void {
     const state = this.#state;
     if (state.finished || state.committed) return;
     state.committed = true;
-    state.ttftMs = ttftMs;
     if (state.lease !== undefined) this.#services.leases.commit(state.lease);
     if (state.stream) {
       const { clock, firstTokens, fleet } = this.#services;
@@ -220,26 +219,27 @@ export class LiveRequest implements Forward {
 
   #again(slot: number, failure: AttemptFailure, nowMs: number): NextStep {
     const state = this.#state;
+    const { frame } = state;
     const { pipeline, budget, fleet } = this.#services;
-    if (failure.keepAliveRace === true && !state.raceRepeated) {
-      state.raceRepeated = true;
+    if (failure.keepAliveRace === true && !frame.raceRepeated) {
+      frame.raceRepeated = true;
       if (pipeline.retake(state, slot)) return this.#step(0);
     }
     if (nowMs >= state.deadlineMs) return this.#refuse({ ...failure, cause: 'timeout' });
-    state.tried = [...state.tried, slot];
+    frame.tried = [...frame.tried, slot];
     const { active } = state;
     const repeatable =
       active !== undefined &&
       active.retryOn.has(failure.cause) &&
       (!active.retryByDefault || !isAnsweredError(failure));
-    if (repeatable && state.retriesLeft > 0) {
+    if (repeatable && frame.retriesLeft > 0) {
       const backOffMs =
         this.#services.random.next() * Math.min(BACK_OFF_MOST_MS, BACK_OFF_MS * 2 ** (state.attemptNumber - 1));
       const tier = fleet.texts.tier[slot] ?? '';
       // An attempt that cannot be answered in time would only add to the load.
       const latestMs = state.deadlineMs - this.#services.firstTokens.medianMs(tier);
       if (nowMs + backOffMs < latestMs && budget.spend(tier, nowMs) && pipeline.retry(state)) {
-        state.retriesLeft--;
+        frame.retriesLeft--;
         state.retried = true;
         const waitMs = this.#waitMs(slot, failure, backOffMs);
         if (nowMs + waitMs < latestMs) return this.#step(waitMs);
@@ -293,7 +293,8 @@ export class LiveRequest implements Forward {
 
   /** Whole seconds until some endpoint may be asked again: the least that a server asked for, or what is left of a wait that another has. */
   #smallestWait(): number {
-    const { smallestRetryAfter, active, armIndex, frame } = this.#state;
+    const { active, armIndex, frame } = this.#state;
+    const { smallestRetryAfter } = frame;
     const pool = active?.arms[armIndex]?.pool;
     const backInMs = pool === undefined ? 0 : comesBackInMs(this.#services.fleet.table, pool.members, frame.nowMs);
     return wholeSeconds(backInMs > 0 && backInMs < smallestRetryAfter * 1000 ? backInMs / 1000 : smallestRetryAfter);
@@ -337,6 +338,7 @@ export class LiveRequest implements Forward {
 
   #fail(lease: Lease, failure: AttemptFailure, nowMs: number): void {
     const state = this.#state;
+    const { frame } = state;
     const { health } = this.#services.fleet;
     const attempt = state.attempts?.at(-1);
     if (attempt !== undefined) {
@@ -345,8 +347,8 @@ export class LiveRequest implements Forward {
       attempt.durationMs = failure.durationMs;
     }
     const asked = failure.retryAfterSeconds;
-    if (failure.cause !== 'rate_limited') state.onlyRateLimited = false;
-    if (asked >= 0 && !(asked >= state.smallestRetryAfter)) state.smallestRetryAfter = asked;
+    if (failure.cause !== 'rate_limited') frame.onlyRateLimited = false;
+    if (asked >= 0 && !(asked >= frame.smallestRetryAfter)) frame.smallestRetryAfter = asked;
     if (failure.cause === 'saturated' || failure.cause === 'rate_limited' || failure.cause === 'first_token') {
       const { adaptive } = this.#services.fleet;
       adaptive.overloaded(lease.slot, lease.requestsBefore, state.attemptStartMs, nowMs);
@@ -490,9 +492,10 @@ function fillEnd(record: DecisionRecord, end: RequestEnd): void {
 
 const REASONS = ['matched', 'default', 'fallback', 'retried', 'queued', 'affinity_hit', 'affinity_repin', 'panic'];
 
+// perf: not frozen, as the engine reads frozen lists by a call.
 /** Every list of them, by a bit for each. */
 const REASON_LISTS: readonly (readonly string[])[] = Array.from({ length: 2 ** REASONS.length }, (_, bits) =>
-  Object.freeze(REASONS.filter((_reason, i) => (bits & (1 << i)) !== 0)),
+  REASONS.filter((_reason, i) => (bits & (1 << i)) !== 0),
 );
 
 /** What speaks for the route. */
@@ -522,7 +525,7 @@ function exhausted(state: RequestState, failure: AttemptFailure, retryAfterSecon
         retryAfterSeconds: undefined,
       };
     case 'rate_limited':
-      if (state.onlyRateLimited)
+      if (state.frame.onlyRateLimited)
         return { status: 429, code: 'rate_limited', message: 'Every endpoint asks to slow down.', retryAfterSeconds };
       return { status: 503, code: 'no_endpoint', message: 'No endpoint takes the request.', retryAfterSeconds };
     case 'saturated':
@@ -566,7 +569,6 @@ function reasonOf(end: RequestEnd): string {
 
 function chargeLimits(state: RequestState, services: RequestServices): void {
   const { limits } = state.version.policy;
-  if (limits.length === 0) return;
   const { frame } = state;
   const { promptTokens, outputTokens } = frame;
   const estimate = chargeOf(state, services, promptTokens, outputTokens);

@@ -72,7 +72,6 @@ export class Pipeline {
     const { frame } = state;
     frame.startDecision();
     state.sawAvailable = false;
-    state.comesBackInMs = Infinity;
     state.fellBack = false;
     state.wentElse = false;
     state.admittedPriority = undefined;
@@ -229,7 +228,7 @@ export class Pipeline {
     if (!this.#place(state, destination, alternatives)) return false;
     state.active = destination;
     state.fallbackIndex = fallbackIndex;
-    state.retriesLeft = destination.retries;
+    state.frame.retriesLeft = destination.retries;
     return true;
   }
 
@@ -243,20 +242,20 @@ export class Pipeline {
     if (pool === undefined) return false;
     pool.refresh();
     const alternatives = this.hasElse(state) || state.fallbackIndex + 1 < (state.destination?.fallbacks.length ?? 0);
-    for (let place = state.cursor + 1; place < frame.listed; place++) {
+    for (let place = frame.cursor + 1; place < frame.listed; place++) {
       const slot = frame.slots[place]!;
-      if (state.tried.includes(slot) || !pool.eligible.includes(slot) || !this.#isOpen(slot, state)) continue;
+      if (frame.tried.includes(slot) || !pool.eligible.includes(slot) || !this.#isOpen(slot, state)) continue;
       if (!this.#take(state, active, slot)) continue;
-      state.cursor = place;
+      frame.cursor = place;
       return true;
     }
     if (this.#place(state, active, alternatives)) return true;
     if (alternatives) return false;
     // Nothing else is left: an endpoint that was tried may be tried again, after the wait that it asked for.
-    state.tried = [];
-    state.ignoresBusy = true;
+    frame.tried = [];
+    frame.ignoresBusy = true;
     const placed = this.#place(state, active, false);
-    state.ignoresBusy = false;
+    frame.ignoresBusy = false;
     return placed;
   }
 
@@ -344,9 +343,9 @@ export class Pipeline {
   }
 
   /** Remembers when the first endpoint of a pool that had nobody comes back. */
-  #noteWait(state: RequestState, { members }: TargetPool): void {
-    if (state.comesBackInMs > 0)
-      state.comesBackInMs = Math.min(state.comesBackInMs, comesBackInMs(this.#fleet.table, members, state.frame.nowMs));
+  #noteWait({ frame }: RequestState, { members }: TargetPool): void {
+    if (frame.comesBackInMs > 0)
+      frame.comesBackInMs = Math.min(frame.comesBackInMs, comesBackInMs(this.#fleet.table, members, frame.nowMs));
   }
 
   /** A point in [0, 1) for the split's key: the sticky key, else the session, else the request's seed. */
@@ -386,7 +385,7 @@ export class Pipeline {
     }
     frame.panic = pool.panic;
     let slots = eligible;
-    if (pool.limited || state.tried.length > 0) {
+    if (pool.limited || frame.tried.length > 0) {
       slots = this.#scratch;
       length = this.#keepOpen(state, eligible);
     }
@@ -405,7 +404,8 @@ export class Pipeline {
 
   /** Copies the endpoints that are open to this request and were not tried to the scratch list; returns how many. */
   #keepOpen(state: RequestState, eligible: Int32Array): number {
-    const { frame, tried } = state;
+    const { frame } = state;
+    const { tried } = frame;
     const slots = this.#scratch;
     let length = 0;
     for (let i = 0; i < eligible.length; i++) {
@@ -421,7 +421,7 @@ export class Pipeline {
   #isOpen(slot: number, state: RequestState): boolean {
     const { table } = this.#fleet;
     const { frame } = state;
-    if (table.busyUntil[slot]! > frame.nowMs && !state.ignoresBusy) return false;
+    if (table.busyUntil[slot]! > frame.nowMs && !frame.ignoresBusy) return false;
     const held = table.inflightRequests[slot]!;
     if ((table.flags[slot]! & FLAG.halfOpen) !== 0 && held > 0) return false;
     return hasRoom(
@@ -457,7 +457,7 @@ export class Pipeline {
     for (let place = 0; place < frame.listed; place++) {
       if (!this.#take(state, destination, frame.slots[place]!)) continue;
       if (slow && !state.dry) this.#slowStarts.picked(frame.slots[place]!);
-      state.cursor = place;
+      frame.cursor = place;
       return true;
     }
     return false;
@@ -523,7 +523,7 @@ export class Pipeline {
     this.#recordFacts(state, destination);
     if (!this.#take(state, destination, slot)) return false;
     frame.affinityState = slot === first ? 1 : 2;
-    state.cursor = 0;
+    frame.cursor = 0;
     return true;
   }
 
@@ -556,10 +556,7 @@ export class Pipeline {
 
   #take(state: RequestState, destination: BoundDestination, slot: number): boolean {
     const { frame } = state;
-    if (state.dry) {
-      state.drySlot = slot;
-      return true;
-    }
+    if (state.dry) return true;
     const lease: Lease | undefined = this.#leases.reserve(
       slot,
       chargeable(frame.promptTokens),
@@ -614,7 +611,7 @@ function noEndpoint(state: RequestState): RefusalCause {
     message: state.sawAvailable
       ? 'Every endpoint for this request is at its limit. Try again later.'
       : 'No endpoint for this request is up.',
-    retryAfterSeconds: wholeSeconds(state.comesBackInMs / 1000),
+    retryAfterSeconds: wholeSeconds(state.frame.comesBackInMs / 1000),
   };
 }
 

@@ -18,9 +18,10 @@ export interface RefusalCause {
   readonly shed?: { readonly queue: string; readonly class: string };
 }
 
-const NONE: readonly never[] = Object.freeze([]);
-
-/** All that core holds of one request from arrival to end. One object per request; the pipeline moves it along. */
+/**
+ * What core holds of one request from arrival to end. One object per request; the pipeline moves it along. What is of no use beyond the
+ * commit point stands in the frame, whose memory serves the next request.
+ */
 export class RequestState {
   readonly version: PolicyVersion;
   /** Let go at the commit point, with the body. */
@@ -50,23 +51,13 @@ export class RequestState {
   passedAdmission = -1;
 
   lease: Lease | undefined = undefined;
-  /** Set for explain: the pipeline takes no lease and tells no plugin, and leaves the slot it would have taken here. */
+  /** Set for explain: the pipeline takes no lease and tells no plugin; the frame's `cursor` says which slot it would have taken. */
   dry = false;
-  drySlot = -1;
   /** Places to fill on the shortlist; 0 for one more than the retries. */
   shortlistSize = 0;
-  ignoresBusy = false;
-  /** Place of the current attempt on the shortlist. */
-  cursor = 0;
-  tried: readonly number[] = NONE;
   attempts: AttemptRecord[] | undefined = undefined;
   attemptStartMs = 0;
   attemptNumber = 0;
-  retriesLeft = 0;
-  /** Every failed attempt so far was answered 429. */
-  onlyRateLimited = true;
-  smallestRetryAfter: number = Number.NaN;
-  raceRepeated = false;
 
   /** It has just come, and may still be refused for the sake of those under way (`Core.shed`). */
   atDoor = false;
@@ -74,8 +65,6 @@ export class RequestState {
   admittedPriority: RequestValue | undefined = undefined;
   /** Some target had an endpoint that is up or coming: the fleet is full rather than gone. */
   sawAvailable = false;
-  /** Milliseconds until the first endpoint comes back of those that the targets in question have (`comesBackInMs`). */
-  comesBackInMs: number = Number.POSITIVE_INFINITY;
   refusal: RefusalCause | undefined = undefined;
   place: BoundQueue | undefined = undefined;
 
@@ -83,7 +72,6 @@ export class RequestState {
   session: string | undefined = undefined;
   queued = false;
   queuedMs = 0;
-  decideMs = 0;
   retried = false;
   /** A `fallback` gave the endpoint. */
   fellBack = false;
@@ -92,7 +80,6 @@ export class RequestState {
   charged: { readonly limit: number; readonly key: string; readonly estimate: Charge }[] | undefined = undefined;
   committed = false;
   finished = false;
-  ttftMs: number = Number.NaN;
   record: RowRecord | undefined = undefined;
   /** Its record says where it is, and that will not change. */
   described = false;

@@ -78,6 +78,6 @@ export function verdictOf(state: RequestState, outcome: Outcome, { texts }: Flee
   if (outcome === 'queued') return { outcome: 'queue', rule, tier: '', endpoint: '', code: '' };
   if (outcome === 'refused')
     return { outcome: 'refuse', rule, tier: '', endpoint: '', code: state.refusal?.code ?? '' };
-  const slot = state.dry ? state.drySlot : (state.lease?.slot ?? -1);
+  const slot = (state.dry ? state.frame.slots[state.frame.cursor] : state.lease?.slot) ?? -1;
   return { outcome: 'forward', rule, tier: texts.tier[slot] ?? '', endpoint: texts.name[slot] ?? '', code: '' };
 }

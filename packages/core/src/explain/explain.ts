@@ -194,7 +194,7 @@ export function explain(state: RequestState, services: ExplainServices): Explana
     const value = signal.numeric ? frame.n[signal.index] : frame.v[signal.index];
     signals[signal.name] = isKnown(value) ? value : null;
   }
-  const picked = outcome === 'leased' ? state.drySlot : -1;
+  const picked = outcome === 'leased' ? (frame.slots[frame.cursor] ?? -1) : -1;
   const used = state.active ?? state.destination;
   const inRoute = outcome !== 'refused' || state.refusal?.code === 'no_endpoint';
   return {
