@@ -33,10 +33,11 @@ export function buildDecision(state: RequestState, fleet: Fleet, epochMs: number
   writeHead(numbers, state, frame, listed);
   // perf: an index that no array has costs more than the rest of this, and few requests have met such a rule.
   others[0] = state.admissionIndex < 0 ? '' : (policy.admission[state.admissionIndex]?.rule.label ?? '');
-  for (let i = 0; i < numericSignals.length; i++) numbers[ROW.first + i] = frame.n[numericSignals[i]!]!;
+  const { n, v } = frame;
+  for (let i = 0; i < numericSignals.length; i++) numbers[ROW.first + i] = n[numericSignals[i]!]!;
   for (let i = 0; i < otherSignals.length; i++) {
     const { index, numeric, isHashed } = otherSignals[i]!;
-    const value = numeric ? frame.n[index] : frame.v[index];
+    const value = numeric ? n[index] : v[index];
     others[1 + i] = isHashed && isKnown(value) ? hashed(String(value)) : value;
   }
   if (active !== undefined) writeShortlist(numbers, firstNumber, others, firstOther, frame, active, fleet);
@@ -95,20 +96,19 @@ function writeShortlist(
 ): void {
   const { numericProperties, otherProperties } = row;
   const { name, tier } = fleet.texts;
+  const { listed, slots, scores, parts, facts, factValues, shape } = frame;
   let number = firstNumber;
   let other = firstOther;
-  for (let place = 0; place < frame.listed; place++) {
-    const slot = frame.slots[place]!;
+  for (let place = 0; place < listed; place++) {
+    const slot = slots[place]!;
     others[other++] = name[slot] ?? '';
     others[other++] = tier[slot] ?? '';
-    numbers[number++] = frame.scores[place]!;
-    const firstPart = place * frame.shape.parts;
-    for (let t = 0; t < termNames.length; t++) numbers[number++] = frame.parts[firstPart + t]!;
-    const firstFact = place * frame.shape.properties;
-    for (let i = 0; i < numericProperties.length; i++)
-      numbers[number++] = frame.facts[firstFact + numericProperties[i]!]!;
-    for (let i = 0; i < otherProperties.length; i++)
-      others[other++] = frame.factValues[firstFact + otherProperties[i]!];
+    numbers[number++] = scores[place]!;
+    const firstPart = place * shape.parts;
+    for (let t = 0; t < termNames.length; t++) numbers[number++] = parts[firstPart + t]!;
+    const firstFact = place * shape.properties;
+    for (let i = 0; i < numericProperties.length; i++) numbers[number++] = facts[firstFact + numericProperties[i]!]!;
+    for (let i = 0; i < otherProperties.length; i++) others[other++] = factValues[firstFact + otherProperties[i]!];
   }
 }
 

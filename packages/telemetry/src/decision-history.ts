@@ -61,6 +61,9 @@ class Cells {
   readonly #reasons: (readonly string[])[];
   /** Records that are not taken apart. */
   readonly #whole: (DecisionRecord | undefined)[];
+  /** Of the last record. Each request brings texts of its own, of which most are equal: one is kept, the others need not outlive it. */
+  #model = '';
+  #path = '';
 
   constructor(capacity: number) {
     this.#numbers = new Float64Array(capacity * CELLS);
@@ -109,12 +112,14 @@ class Cells {
     numbers[first + 9] = record.cachedTokens;
     numbers[first + 10] = record.outputTokens;
     numbers[first + 11] = record.attempts.length;
+    if (record.model !== this.#model) this.#model = record.model;
+    if (record.path !== this.#path) this.#path = record.path;
     const others = this.#others;
     others[first] = record.requestId;
     others[first + 1] = record.traceId;
     others[first + 2] = record.tenant;
-    others[first + 3] = record.model;
-    others[first + 4] = record.path;
+    others[first + 3] = this.#model;
+    others[first + 4] = this.#path;
     others[first + 5] = record.stream;
     others[first + 6] = record.policy;
     others[first + 7] = record.verdict;

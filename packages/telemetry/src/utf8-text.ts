@@ -98,8 +98,9 @@ export class Utf8Text {
   }
 
   #addDigits(value: number, least: number): void {
-    let digits = least;
-    for (let limit = 10 ** least; value >= limit; limit *= 10) digits++;
+    let digits = 1;
+    for (let left = value; left >= 10; left = (left / 10) | 0) digits++;
+    if (digits < least) digits = least;
     this.#reserve(digits + 3);
     const bytes = this.#bytes;
     let at = this.size + digits;
