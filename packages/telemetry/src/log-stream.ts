@@ -36,11 +36,10 @@ export function createLogStream(descriptor: number = 1): LogStream {
   /** Bytes that a full pipe refused, to be tried again. */
   let refused: Buffer | undefined;
   let timer: NodeJS.Timeout | undefined;
-  let dropped = 0;
 
   function hasRoom(): boolean {
     if (held.size <= MOST_HELD_BYTES) return true;
-    dropped++;
+    stream.dropped++;
     return false;
   }
 
@@ -77,13 +76,15 @@ export function createLogStream(descriptor: number = 1): LogStream {
       }
       busy = false;
       held.giveBack(bytes);
-      if (error !== null) dropped += count;
+      if (error !== null) stream.dropped += count;
       if (held.size >= GATHERED_BYTES) begin();
       else if (held.size > 0) timer ??= setTimeout(begin, LONGEST_HELD_MS).unref();
     });
   }
 
-  return {
+  // perf: no getter, which would make a hash table of the object, and a look-up of every call of a method.
+  const stream: { -readonly [Member in keyof LogStream]: LogStream[Member] } = {
+    dropped: 0,
     write(line) {
       if (!hasRoom()) return;
       held.add(line);
@@ -109,15 +110,13 @@ export function createLogStream(descriptor: number = 1): LogStream {
             Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_MS);
             continue;
           }
-          dropped += count;
+          stream.dropped += count;
           return;
         }
       }
     },
-    get dropped() {
-      return dropped;
-    },
   };
+  return stream;
 }
 
 /**
