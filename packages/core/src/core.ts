@@ -488,8 +488,9 @@ class RoutingCore implements Core {
     const canary = this.#canary;
     const version = canary !== undefined && goesByCanary(canary, request, seed) ? canary.version : active;
     const state = this.#open(version, request, seed);
-    this.#meter.count(state.frame.nowMs);
-    this.#bringFleetTo(state.frame.nowMs);
+    const { nowMs } = state.frame;
+    this.#meter.count(nowMs);
+    this.#bringFleetTo(nowMs);
     try {
       fillSignals(state, this.#services.learned);
     } catch (error) {

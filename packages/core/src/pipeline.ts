@@ -10,6 +10,7 @@ import { comesBackInMs } from './fleet/come-back.ts';
 import { FLAG } from './fleet/fleet-table.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { TargetPool } from './fleet/pool.ts';
+import type { Frame } from './frame.ts';
 import { holds } from './late-signals.ts';
 import { chargeable, hasRoom } from './lease.ts';
 import type { Lease, LeaseLedger } from './lease.ts';
@@ -242,9 +243,10 @@ export class Pipeline {
     if (pool === undefined) return false;
     pool.refresh();
     const alternatives = this.hasElse(state) || state.fallbackIndex + 1 < (state.destination?.fallbacks.length ?? 0);
+    const tokens = tokensOf(frame);
     for (let place = frame.cursor + 1; place < frame.listed; place++) {
       const slot = frame.slots[place]!;
-      if (frame.tried.includes(slot) || !pool.eligible.includes(slot) || !this.#isOpen(slot, state)) continue;
+      if (frame.tried.includes(slot) || !pool.eligible.includes(slot) || !this.#isOpen(slot, frame, tokens)) continue;
       if (!this.#take(state, active, slot)) continue;
       frame.cursor = place;
       return true;
@@ -387,7 +389,7 @@ export class Pipeline {
     let slots = eligible;
     if (pool.limited || frame.tried.length > 0) {
       slots = this.#scratch;
-      length = this.#keepOpen(state, eligible);
+      length = this.#keepOpen(frame, pool);
     }
     if (destination.where !== undefined && length > 0) {
       frame.candidates = slots;
@@ -403,34 +405,40 @@ export class Pipeline {
   }
 
   /** Copies the endpoints that are open to this request and were not tried to the scratch list; returns how many. */
-  #keepOpen(state: RequestState, eligible: Int32Array): number {
-    const { frame } = state;
+  #keepOpen(frame: Frame, { eligible, guarded }: TargetPool): number {
     const { tried } = frame;
+    const tokens = tokensOf(frame);
     const slots = this.#scratch;
     let length = 0;
-    for (let i = 0; i < eligible.length; i++) {
-      const slot = eligible[i]!;
-      if (tried.length > 0 && tried.includes(slot)) continue;
-      if (this.#isOpen(slot, state)) slots[length++] = slot;
-      else frame.droppedCapacity++;
+    let full = 0;
+    if (!guarded && tried.length === 0) {
+      // perf: most fleets have limits and nothing else that closes an endpoint.
+      const { table } = this.#fleet;
+      const { inflightRequests, inflightTokens } = table;
+      for (let i = 0; i < eligible.length; i++) {
+        const slot = eligible[i]!;
+        if (hasRoom(table, slot, inflightRequests[slot]!, inflightTokens[slot]!, tokens)) slots[length++] = slot;
+        else full++;
+      }
+    } else {
+      for (let i = 0; i < eligible.length; i++) {
+        const slot = eligible[i]!;
+        if (tried.length > 0 && tried.includes(slot)) continue;
+        if (this.#isOpen(slot, frame, tokens)) slots[length++] = slot;
+        else full++;
+      }
     }
+    frame.droppedCapacity = full;
     return length;
   }
 
-  /** Whether an endpoint has room for this request, and has not asked to be left alone. */
-  #isOpen(slot: number, state: RequestState): boolean {
+  /** Whether an endpoint has room for a request of so many tokens, and has not asked to be left alone. */
+  #isOpen(slot: number, frame: Frame, tokens: number): boolean {
     const { table } = this.#fleet;
-    const { frame } = state;
     if (table.busyUntil[slot]! > frame.nowMs && !frame.ignoresBusy) return false;
     const held = table.inflightRequests[slot]!;
     if ((table.flags[slot]! & FLAG.halfOpen) !== 0 && held > 0) return false;
-    return hasRoom(
-      table,
-      slot,
-      held,
-      table.inflightTokens[slot]!,
-      chargeable(frame.promptTokens) + chargeable(frame.outputTokens),
-    );
+    return hasRoom(table, slot, held, table.inflightTokens[slot]!, tokens);
   }
 
   // --- 5. and 6. score, pick and reserve
@@ -567,6 +575,11 @@ export class Pipeline {
     if (destination.learners.length > 0) tellPicked(destination.learners, slot);
     return true;
   }
+}
+
+/** What an endpoint would be charged for the request. */
+function tokensOf({ promptTokens, outputTokens }: Frame): number {
+  return chargeable(promptTokens) + chargeable(outputTokens);
 }
 
 function tellPicked(learners: readonly Learner[], slot: number): void {

@@ -30,6 +30,8 @@ export interface TargetPool {
   readonly panic: boolean;
   /** Some eligible endpoint has a limit, is half-open or asked to be left alone, so that each must be looked at. */
   readonly limited: boolean;
+  /** Some eligible endpoint is half-open or asked to be left alone. */
+  readonly guarded: boolean;
   /** Some endpoint is loading or asleep, and so may come. */
   readonly coming: boolean;
   readonly unhealthyCount: number;
@@ -56,6 +58,7 @@ class CachedPool implements TargetPool {
   noneHealthy = true;
   panic = false;
   limited = false;
+  guarded = false;
   coming = false;
   unhealthyCount = 0;
   unavailableCount = 0;
@@ -114,13 +117,10 @@ class CachedPool implements TargetPool {
     this.noneHealthy = healthy.length === 0;
     this.unavailableCount = members.length - available.length;
     this.unhealthyCount = available.length - eligible.length;
-    this.limited = eligible.some(
-      (slot) =>
-        !Number.isNaN(table.maxRequests[slot]!) ||
-        !Number.isNaN(table.maxTokensInFlight[slot]!) ||
-        table.busyUntil[slot]! > 0 ||
-        (flags[slot]! & FLAG.halfOpen) !== 0,
-    );
+    this.guarded = eligible.some((slot) => table.busyUntil[slot]! > 0 || (flags[slot]! & FLAG.halfOpen) !== 0);
+    this.limited =
+      this.guarded ||
+      eligible.some((slot) => !Number.isNaN(table.maxRequests[slot]!) || !Number.isNaN(table.maxTokensInFlight[slot]!));
     this.#epoch = epoch;
   }
 }
