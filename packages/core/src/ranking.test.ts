@@ -80,6 +80,17 @@ test('a shorter shortlist is the beginning of a longer one, ties and later tiers
   );
 });
 
+test('the same holds for one lone scorer, whose ties no other tier parts', () => {
+  fc.assert(
+    fc.property(values, direction, fc.integer({ min: 1, max: 16 }), seed, (given, way, k, drawn) => {
+      const tiers = [[term(given, way)]];
+      const whole = shortlist(tiers, given.length, CAPACITY, drawn);
+      expect(shortlist(tiers, given.length, k, drawn)).toEqual(whole.slice(0, k));
+    }),
+    { numRuns: 2000 },
+  );
+});
+
 test('the same holds for a weighted sum, whose values tie within a billionth', () => {
   const nearly = fc.constantFrom(0, 0.25, 0.25 + 4e-10, 0.5, 0.5 + 9e-10, 0.5 + 18e-10, 1, Number.NaN);
   const scores = fc.array(nearly, { minLength: 1, maxLength: CAPACITY });

@@ -83,6 +83,7 @@ export function createRanking(fleet: Fleet): Ranking {
   const tieHashes = new Uint32Array(capacity);
   const front = new Int32Array(capacity);
   const topValues = new Float64Array(MOST_IN_ONE_PASS);
+  const topHashes = new Float64Array(MOST_IN_ONE_PASS);
   const topPositions = new Int32Array(MOST_IN_ONE_PASS);
   const { hashHi, hashLo } = fleet.table;
   const unknownTerms: RankTerm[] = [];
@@ -163,16 +164,16 @@ export function createRanking(fleet: Fleet): Ranking {
     return kept;
   };
 
+  const tieKey = (frame: Frame): number => spread(frame.seed ^ 0x5bd1e995);
+  const tieHash = (slot: number, key: number): number => spread(hashHi[slot]! ^ spread(hashLo[slot]! ^ key));
+
   /**
    * Puts the first `wanted` of `ties[0..count)` by rendezvous order at the front of `ties`: highest hash of (request seed, endpoint) first.
    * Weights play no part in ties, so the hash itself is the score.
    */
   const orderByHash = (frame: Frame, slots: Int32Array, count: number, wanted: number): number => {
-    const key = spread(frame.seed ^ 0x5bd1e995);
-    for (let j = 0; j < count; j++) {
-      const slot = slots[ties[j]!]!;
-      tieHashes[j] = spread(hashHi[slot]! ^ spread(hashLo[slot]! ^ key));
-    }
+    const key = tieKey(frame);
+    for (let j = 0; j < count; j++) tieHashes[j] = tieHash(slots[ties[j]!]!, key);
     for (let first = 0; first < wanted; first++) {
       let best = first;
       for (let j = first + 1; j < count; j++) if (tieHashes[j]! > tieHashes[best]!) best = j;
@@ -347,6 +348,48 @@ export function createRanking(fleet: Fleet): Ranking {
     return count;
   };
 
+  /**
+   * Puts the best `wanted` of `front[0..size)` into `topPositions` in one pass, where equal values tie and no other tier is there to part
+   * them: as on an idle fleet, where all are equal. All of them are known, and at least `wanted`.
+   */
+  const cutByHash = (
+    values: Float64Array,
+    sign: 1 | -1,
+    frame: Frame,
+    slots: Int32Array,
+    size: number,
+    wanted: number,
+  ): void => {
+    const key = tieKey(frame);
+    const last = wanted - 1;
+    for (let j = 0; j < wanted; j++) {
+      topValues[j] = -Infinity;
+      topHashes[j] = -1;
+    }
+    let least = -Infinity;
+    let leastHash = -1;
+    for (let i = 0; i < size; i++) {
+      const position = front[i]!;
+      const value = sign * values[position]!;
+      if (value < least) continue;
+      const hash = tieHash(slots[position]!, key);
+      if (value === least && hash <= leastHash) continue;
+      let j = last;
+      for (; j > 0; j--) {
+        const better = topValues[j - 1]!;
+        if (better > value || (better === value && topHashes[j - 1]! >= hash)) break;
+        topValues[j] = better;
+        topHashes[j] = topHashes[j - 1]!;
+        topPositions[j] = topPositions[j - 1]!;
+      }
+      topValues[j] = value;
+      topHashes[j] = hash;
+      topPositions[j] = position;
+      least = topValues[last]!;
+      leastHash = topHashes[last]!;
+    }
+  };
+
   const orderByHost = (
     tiers: readonly RankTier[],
     frame: Frame,
@@ -361,11 +404,13 @@ export function createRanking(fleet: Fleet): Ranking {
       const sign = signOf(tier);
       const slack = tier.length === 1 ? 0 : SUM_TIE;
       const size = wanted === 3 ? cutThree(values, sign, length, slack) : cut(values, sign, length, wanted, slack);
-      if (size < 0) {
+      const least = topValues[wanted - 1]!;
+      const isByHash = size >= 0 && least !== -Infinity && slack === 0 && tiers.length === 1;
+      if (isByHash) cutByHash(values, sign, frame, slots, size, wanted);
+      if (size < 0 || isByHash) {
         for (let j = 0; j < wanted; j++) list(frame, tier, slots, topPositions[j]!, j);
         return wanted;
       }
-      const least = topValues[wanted - 1]!;
       // Where fewer are known than wanted, the unknown are candidates too; else only what is at least as good as the last of the cut.
       if (least !== -Infinity) {
         const kept = keepFrom(values, sign, size, least - slack);
