@@ -34,6 +34,19 @@ test('lines come out whole and in order, however many there are', async () => {
   expect(stream.dropped).toBe(0);
 });
 
+test('lines that are rendered where they are gathered stand among the others, in order', () => {
+  const stream = createLogStream(fd);
+  stream.write('one\n');
+  stream.append((text, number) => {
+    text.addNumber(number);
+    text.addAscii('\n');
+  }, 2);
+  stream.write('é\n');
+  stream.flushSync();
+  expect(readFileSync(path, 'utf8')).toBe('one\n2\né\n');
+  expect(stream.dropped).toBe(0);
+});
+
 test('a single line is written without others to follow', async () => {
   const stream = createLogStream(fd);
   stream.write('alone\n');
@@ -71,7 +84,8 @@ test('a descriptor that takes nothing loses lines and nothing else', () => {
   const unwritable = openSync(path, 'r');
   const stream = createLogStream(unwritable);
   for (let i = 0; i < 10; i++) stream.write('lost\n');
+  stream.append((text, line) => text.add(line), 'lost\n');
   stream.flushSync();
-  expect(stream.dropped).toBe(10);
+  expect(stream.dropped).toBe(11);
   closeSync(unwritable);
 });
