@@ -54,13 +54,16 @@ function hashed(name: string, content: string | Uint8Array): string {
   return `${basename(name, extension)}-${hash}${extension}`;
 }
 
+/** Packages of logs and metrics, and what they need of Node. */
+const SERVER_ONLY: string[] = ['pino', 'prom-client', 'node:*'];
+
 /** Bundles one script and writes it with its source map; gives the name that it got. */
 async function bundle(
   entry: string,
   policy: string,
   define: { readonly [name: string]: string } = {},
 ): Promise<string> {
-  const result: BuildResult<{ write: false }> = await build({
+  const result: BuildResult<{ write: false; metafile: true }> = await build({
     entryPoints: [join(root, 'src/page', `${entry}.ts`)],
     bundle: true,
     write: false,
@@ -71,11 +74,18 @@ async function bundle(
     sourcesContent: true,
     outdir: out,
     conditions: ['@signalbox/source'],
+    // What the core takes of telemetry needs none of these; the parts that do are not in the bundle.
+    external: SERVER_ONLY,
+    metafile: true,
     loader: { '.route': 'text' },
     legalComments: 'none',
     define: Object.fromEntries(Object.entries(define).map(([name, value]) => [name, JSON.stringify(value)])),
     logLevel: 'warning',
   });
+  const missing = Object.values(result.metafile.outputs).flatMap(({ imports }) =>
+    imports.filter(({ external }) => external === true).map(({ path }) => path),
+  );
+  if (missing.length > 0) throw new Error(`${entry} would need ${missing.join(', ')}, which no browser has`);
   const script = result.outputFiles.find(({ path }) => path.endsWith('.js'));
   const map = result.outputFiles.find(({ path }) => path.endsWith('.map'));
   if (script === undefined || map === undefined) throw new Error(`${entry} was not bundled`);
