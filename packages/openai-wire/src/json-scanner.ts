@@ -367,7 +367,15 @@ export class JsonScanner {
    * The text behind the member is not looked at.
    */
   findMember(name: string): boolean {
-    if (this.peek() !== OPEN_BRACE || !this.openObject(0)) return false;
+    return this.peek() === OPEN_BRACE && this.openObject(0) && this.memberFromHere(name);
+  }
+
+  /** The same from behind the value of a member of the top level on. */
+  nextMember(name: string): boolean {
+    return this.more(CLOSE_BRACE) && this.memberFromHere(name);
+  }
+
+  private memberFromHere(name: string): boolean {
     do {
       const key = this.key();
       if (this.keyIs(key, name)) return true;

@@ -56,3 +56,29 @@ it('an answer that breaks off before the end of its usage has none; what stands 
     expect(answerUsage(encoder.encode(answer.slice(0, cut)))).toEqual(NO_USAGE);
   expect(answerUsage(encoder.encode(`${answer},,`))).toMatchObject({ promptTokens: 812, outputTokens: 64 });
 });
+
+it('usage is that of the top level wherever else the word stands, first or last, and the last of two counts', () => {
+  const decoys = [
+    '"content":"say \\"usage\\":{\\"prompt_tokens\\":1}"',
+    '"x\\"usage":{"prompt_tokens":2}',
+    '"\\\\":"usage"',
+    '"inner":{"usage":{"prompt_tokens":3}}',
+    '"list":[{"usage":{"prompt_tokens":4}}]',
+    '"usage_tier":"usage"',
+    `"padding":"${'x'.repeat(3000)}"`,
+  ];
+  const counted = '"usage":{"prompt_tokens":812,"completion_tokens":64}';
+  const members = fc
+    .tuple(
+      fc.subarray(decoys),
+      fc.constantFrom([], [counted], ['"usage":{"prompt_tokens":7}', counted], ['"usage":null']),
+    )
+    .chain(([around, own]) => fc.shuffledSubarray([...around, ...own], { minLength: around.length + own.length }));
+  fc.assert(
+    fc.property(members, gap, (chosen, space) => {
+      const answer = `${space}{${chosen.join(`${space},${space}`)}}${space}`;
+      expect(answerUsage(encoder.encode(answer))).toEqual(usageOf(JSON.parse(answer)) ?? NO_USAGE);
+    }),
+    { numRuns: 2000 },
+  );
+});
