@@ -4,6 +4,7 @@ import type { DecisionRecord } from '@signalbox/telemetry';
 import { addUpstreamHeaders, ownLines } from './answer-head.ts';
 import type { ExchangeHost } from './exchange-host.ts';
 import type { LinedResponse } from './lined-response.ts';
+import type { RequestHead } from './request-head.ts';
 import type { UpstreamHeaders } from './upstream-call.ts';
 
 const HEARTBEAT = ': keep-alive\n\n';
@@ -65,6 +66,7 @@ export interface UpstreamHead {
  */
 export class ClientAnswer {
   readonly requestId: string;
+  private readonly asksExplanation: boolean;
   readonly receivedMs: number;
   /** When bytes were last given to the socket. */
   lastWriteMs = 0;
@@ -85,14 +87,15 @@ export class ClientAnswer {
     request: IncomingMessage,
     response: LinedResponse,
     path: string,
-    requestId: string,
+    head: RequestHead,
     owner: AnswerOwner,
   ) {
     this.host = host;
     this.request = request;
     this.response = response;
     this.path = path;
-    this.requestId = requestId;
+    this.requestId = head.requestId;
+    this.asksExplanation = head.asksExplanation;
     this.owner = owner;
     this.receivedMs = host.clock.now();
     // The close that follows says all there is to know.
@@ -224,10 +227,7 @@ export class ClientAnswer {
       decision,
       policy: hooks.policy?.() ?? '',
       code,
-      explained:
-        decision === undefined
-          ? undefined
-          : hooks.explain?.(decision, this.request.headers['x-signalbox-explain'] !== undefined),
+      explained: decision === undefined ? undefined : hooks.explain?.(decision, this.asksExplanation),
       upstreamMs: this.upstreamMs,
       totalMs: this.ageMs,
       extra: decision === undefined ? undefined : hooks.limitHeaders?.(decision),

@@ -114,7 +114,7 @@ export class Exchange extends WheelEntry implements AnswerOwner, BodyOwner, Call
     this.head = head;
     this.requestId = head.requestId;
     this.traceId = head.traceId;
-    this.answer = new ClientAnswer(host, request, response, path, head.requestId, this);
+    this.answer = new ClientAnswer(host, request, response, path, head, this);
   }
 
   start(): void {

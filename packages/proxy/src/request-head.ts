@@ -16,6 +16,7 @@ type Part =
   | 'trace'
   | 'state'
   | 'deadline'
+  | 'explain'
   | 'kept';
 
 /** By lower-case name: hop-by-hop headers (RFC 9110 section 7.6.1), framing that is always our own, and what is read or ends at the door. */
@@ -40,6 +41,7 @@ const PARTS: ReadonlyMap<string, Part> = new Map<string, Part>([
   ['cookie', 'kept'],
   ['accept-encoding', 'accepts'],
   ['x-request-deadline-ms', 'deadline'],
+  ['x-signalbox-explain', 'explain'],
   ['traceparent', 'trace'],
   ['tracestate', 'state'],
   ['content-type', 'type'],
@@ -86,6 +88,8 @@ export interface RequestHead {
   readonly timeoutMs: number;
   /** An `x-request-deadline-ms` is no number, so that nobody knows how long the caller waits. */
   readonly deadlineUnreadable: boolean;
+  /** The caller wants to be told why its request goes where it goes. */
+  readonly asksExplanation: boolean;
 }
 
 /**
@@ -106,6 +110,7 @@ export function readHead(rawHeaders: readonly string[], trusted: boolean, epochM
   let named: string[] | undefined;
   let timeoutMs = Number.NaN;
   let deadlineUnreadable = false;
+  let asksExplanation = false;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const written = rawHeaders[i]!;
     const value = rawHeaders[i + 1]!;
@@ -149,6 +154,9 @@ export function readHead(rawHeaders: readonly string[], trusted: boolean, epochM
         if (DEADLINE.test(value)) timeoutMs = minimum(timeoutMs, deadlineOf(value, epochMs));
         else deadlineUnreadable = true;
         continue;
+      case 'explain':
+        asksExplanation = true;
+        continue;
       case 'kept':
         continue;
       default:
@@ -171,6 +179,7 @@ export function readHead(rawHeaders: readonly string[], trusted: boolean, epochM
     forwarded: named === undefined ? forwarded : without(forwarded, named),
     timeoutMs,
     deadlineUnreadable,
+    asksExplanation,
   };
 }
 
