@@ -132,7 +132,10 @@ export class Frame implements EvaluationHost {
     this.tenant = undefined;
     this.lateRead = 0;
     this.decideMs = 0;
+    this.cursor = 0;
     this.tried = NONE;
+    this.retriesLeft = 0;
+    this.ignoresBusy = false;
     this.onlyRateLimited = true;
     this.smallestRetryAfter = Number.NaN;
     this.raceRepeated = false;
