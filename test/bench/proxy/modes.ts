@@ -27,8 +27,9 @@ export const SUITES: Readonly<Record<ProxyMode, Suite>> = {
       OTHERS,
     ],
     compared: 'cpuUs',
-    baselines: BASELINES,
+    baselines: [...BASELINES, 'reading relay'],
     goals: [
+      { subject: 'signalbox', figure: 'cpuUs', atMost: 1.35, times: 'reading relay' },
       { subject: 'signalbox', figure: 'cpuUs', atMost: 1.35, times: 'bare relay' },
       { subject: 'signalbox', figure: 'cpuUs', atMost: 3.5, times: 'nginx + Lua' },
       { subject: 'signalbox', figure: 'cpuUs', atMost: 0.125, times: 'portkey' },

@@ -188,7 +188,7 @@ export async function runProxyBench(report: BenchReport, options: ProxyBenchOpti
     for (const mode of options.modes) {
       const suite = SUITES[mode];
       report.suite(suite);
-      const chosen = mode === 'memory' ? subjects.filter(({ name }) => name !== 'direct') : subjects;
+      const chosen = subjects.filter(({ modes }) => modes === undefined || modes.includes(mode));
       for (let round = 0; round < options.rounds; round++) {
         for (const subject of orderOf(chosen, round)) {
           const own = join(directory, `${mode}-${round}-${subject.name.replaceAll(/\W+/g, '-')}`);

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { ProxyMode } from './modes.ts';
 import type { Command } from './processes.ts';
 import { describeMissing, findProgram } from './tools.ts';
 
@@ -19,6 +20,8 @@ export interface Subject {
   readonly name: string;
   /** `always`: a run without it is an error; `ifPresent`: left out where it is not installed; `asked`: only by `--subjects`. */
   readonly takesPart: 'always' | 'ifPresent' | 'asked';
+  /** Modes in which it says something; all where absent. */
+  readonly modes?: readonly ProxyMode[];
   /** Why it cannot run here, and what to do about it; undefined if it can. */
   missing(): string | undefined;
   /** Header lines that its clients must send. */
@@ -52,6 +55,7 @@ const PRODUCTION = { NODE_ENV: 'production' };
 const direct: Subject = {
   name: 'direct',
   takesPart: 'always',
+  modes: ['json', 'sse', 'latency'],
   missing: () => undefined,
   prepare: () => undefined,
 };
@@ -106,17 +110,19 @@ const haproxy: Subject = {
 
 interface ScriptOptions {
   readonly takesPart: Subject['takesPart'];
+  readonly modes?: readonly ProxyMode[];
   readonly file: string;
   readonly nodeOptions?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A script of this folder that takes its port and the endpoints' as arguments. */
-function ownScript(name: string, { takesPart, file, nodeOptions = [], env = {} }: ScriptOptions): Subject {
+function ownScript(name: string, { takesPart, modes, file, nodeOptions = [], env = {} }: ScriptOptions): Subject {
   const script = fileURLToPath(new URL(file, import.meta.url));
   return {
     name,
     takesPart,
+    ...(modes === undefined ? {} : { modes }),
     missing: () => undefined,
     prepare: (place) => ({
       file: process.execPath,
@@ -129,7 +135,12 @@ function ownScript(name: string, { takesPart, file, nodeOptions = [], env = {} }
 const SOURCE_OPTIONS = ['--conditions=@signalbox/source'];
 const netRelay = ownScript('raw net', { takesPart: 'always', file: 'net-relay.ts' });
 const bareRelay = ownScript('bare relay', { takesPart: 'always', file: 'bare-relay.ts' });
-const readingRelay = ownScript('reading relay', { takesPart: 'asked', file: 'bare-relay.ts', env: { READ_BODY: '1' } });
+const readingRelay = ownScript('reading relay', {
+  takesPart: 'always',
+  modes: ['json'],
+  file: 'bare-relay.ts',
+  env: { READ_BODY: '1' },
+});
 const dataPlane = ownScript('data plane', { takesPart: 'asked', file: 'data-plane.ts', nodeOptions: SOURCE_OPTIONS });
 
 const portkeyMain = fileURLToPath(
